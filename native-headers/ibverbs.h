@@ -1,0 +1,2 @@
+/* The one header that scripts/generate-bindings reads. */
+#include <infiniband/verbs.h>
