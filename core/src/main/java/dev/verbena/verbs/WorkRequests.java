@@ -1,0 +1,245 @@
+package dev.verbena.verbs;
+
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_SEND_SIGNALED;
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_READ;
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_WRITE;
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_WRITE_WITH_IMM;
+
+import dev.verbena.bindings.ibverbs.ibv_send_wr;
+import dev.verbena.bindings.ibverbs.ibv_sge;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.Objects;
+
+/**
+ * A ring of send work requests in native memory, linked once and patched in place for life.
+ *
+ * <pre>
+ *   slot      0        1        2              capacity-1
+ *          +--------+--------+--------+-- - --+--------+
+ *   WRs    | next ---> next ---> next ---> .. | next ---> slot 0
+ *          +---|----+---|----+---|----+-- - --+---|----+
+ *   SGEs   | maxSge | maxSge | maxSge |       | maxSge |   16 bytes an entry
+ *          +--------+--------+--------+-- - --+--------+
+ * </pre>
+ *
+ * <p>A slot holds {@code struct ibv_send_wr}; its {@code sg_list} points to its own entries for
+ * ever. A chain is any run of slots, over the ring's end too: posting cuts it behind its last slot
+ * and joins the ring again afterwards.
+ *
+ * <p>Life: make with a queue pair, fill slots, {@link QueuePair#post}, {@link #close}. A slot may be filled again once it has been posted and the queue has retired it: the
+ * driver copies at post, the ring's owner counts. For one thread at a time; nothing here allocates.
+ *
+ * <p>Source: {@code ibv_post_send(3)}.
+ */
+public final class WorkRequests implements AutoCloseable {
+    private static final long WR_SIZE = ibv_send_wr.sizeof();
+    private static final long SGE_SIZE = ibv_sge.sizeof();
+
+    private static final long WR_ID = ibv_send_wr.wr_id$offset();
+    private static final long NEXT = ibv_send_wr.next$offset();
+    private static final long SG_LIST = ibv_send_wr.sg_list$offset();
+    private static final long NUM_SGE = ibv_send_wr.num_sge$offset();
+    private static final long OPCODE = ibv_send_wr.opcode$offset();
+    private static final long SEND_FLAGS = ibv_send_wr.send_flags$offset();
+    private static final long IMM_DATA = ibv_send_wr.imm_data$offset();
+    private static final long REMOTE_ADDRESS =
+            ibv_send_wr.wr$offset()
+                    + ibv_send_wr.wr.rdma$offset()
+                    + ibv_send_wr.wr.rdma.remote_addr$offset();
+    private static final long REMOTE_KEY =
+            ibv_send_wr.wr$offset()
+                    + ibv_send_wr.wr.rdma$offset()
+                    + ibv_send_wr.wr.rdma.rkey$offset();
+
+    private static final long SGE_ADDRESS = ibv_sge.addr$offset();
+    private static final long SGE_LENGTH = ibv_sge.length$offset();
+    private static final long SGE_KEY = ibv_sge.lkey$offset();
+
+    private static final int SIGNALED = IBV_SEND_SIGNALED();
+
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+    private static final ValueLayout.OfInt NETWORK_INT = INT.withOrder(ByteOrder.BIG_ENDIAN);
+
+    /** The operations of one-sided transfers. */
+    public enum Operation {
+        /** Local memory to the peer's. */
+        WRITE(IBV_WR_RDMA_WRITE()),
+        /** The peer's memory to local memory. */
+        READ(IBV_WR_RDMA_READ()),
+        /** A write that also consumes a receive of the peer and hands it 32 bits. */
+        WRITE_WITH_IMMEDIATE(IBV_WR_RDMA_WRITE_WITH_IMM());
+
+        private final int opcode;
+
+        Operation(int opcode) {
+            this.opcode = opcode;
+        }
+    }
+
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment ring;
+    private final MemorySegment entries;
+    private final MemorySegment badRequest;
+    private final int capacity;
+    private final int maxSge;
+    private final Lifetime lifetime = Lifetime.root(() -> "ring of work requests");
+
+    /**
+     * Allocates and links a ring.
+     *
+     * @param capacity slots, a power of two
+     * @param maxSge scatter-gather entries of each slot, above 0
+     * @throws IllegalArgumentException if a number is out of its range
+     */
+    public WorkRequests(int capacity, int maxSge) {
+        if (Integer.bitCount(capacity) != 1 || capacity < 0 || maxSge <= 0) {
+            throw new IllegalArgumentException(
+                    "capacity=%d must be a power of two and maxSge=%d above 0"
+                            .formatted(capacity, maxSge));
+        }
+        this.capacity = capacity;
+        this.maxSge = maxSge;
+        this.ring = ibv_send_wr.allocateArray(capacity, arena);
+        this.entries = ibv_sge.allocateArray((long) capacity * maxSge, arena);
+        this.badRequest = arena.allocate(ValueLayout.ADDRESS);
+        for (int slot = 0; slot < capacity; slot++) {
+            ring.set(LONG, slot * WR_SIZE + SG_LIST, entries.address() + sgeOffset(slot, 0));
+            join(slot);
+        }
+    }
+
+    /**
+     * Says how many slots there are.
+     *
+     * @return the capacity, a power of two
+     */
+    public int capacity() {
+        return capacity;
+    }
+
+    /**
+     * Says how many scatter-gather entries a slot has.
+     *
+     * @return the most pieces of one work request
+     */
+    public int maxSge() {
+        return maxSge;
+    }
+
+    /**
+     * Patches a slot, all but its scatter-gather entries.
+     *
+     * @param slot which slot
+     * @param workRequestId comes back in the completion
+     * @param operation what to do
+     * @param remoteAddress first byte at the peer
+     * @param remoteKey rkey that covers the range there
+     * @param sgeCount how many of the slot's entries count, 0 to {@link #maxSge}
+     * @param signaled whether success gives a completion
+     * @throws IndexOutOfBoundsException if there is no such slot, or the count is out of range
+     * @throws IllegalStateException if the ring is closed
+     */
+    public void fill(
+            int slot,
+            long workRequestId,
+            Operation operation,
+            long remoteAddress,
+            int remoteKey,
+            int sgeCount,
+            boolean signaled) {
+        long at = slot * WR_SIZE;
+        ring.set(LONG, at + WR_ID, workRequestId);
+        // The driver trusts the count, and would read behind the slot's entries.
+        ring.set(INT, at + NUM_SGE, Objects.checkIndex(sgeCount, maxSge + 1));
+        ring.set(INT, at + OPCODE, operation.opcode);
+        ring.set(INT, at + SEND_FLAGS, signaled ? SIGNALED : 0);
+        ring.set(LONG, at + REMOTE_ADDRESS, remoteAddress);
+        ring.set(INT, at + REMOTE_KEY, remoteKey);
+    }
+
+    /**
+     * Patches one scatter-gather entry of a slot: a piece of local memory.
+     *
+     * @param slot which slot
+     * @param entry which of its entries, from 0
+     * @param address first byte
+     * @param lengthBytes its length, unsigned
+     * @param localKey lkey that covers it
+     * @throws IndexOutOfBoundsException if there is no such slot or entry
+     * @throws IllegalStateException if the ring is closed
+     */
+    public void piece(int slot, int entry, long address, int lengthBytes, int localKey) {
+        long at = sgeOffset(slot, Objects.checkIndex(entry, maxSge));
+        entries.set(LONG, at + SGE_ADDRESS, address);
+        entries.set(INT, at + SGE_LENGTH, lengthBytes);
+        entries.set(INT, at + SGE_KEY, localKey);
+    }
+
+    /**
+     * Sets the 32 bits that a {@link Operation#WRITE_WITH_IMMEDIATE} hands to the peer.
+     *
+     * @param slot which slot
+     * @param immediate in this machine's byte order
+     */
+    public void immediate(int slot, int immediate) {
+        ring.set(NETWORK_INT, slot * WR_SIZE + IMM_DATA, immediate);
+    }
+
+    /** Frees the ring, once a post under way has ended. Does nothing if done already. */
+    @Override
+    public void close() {
+        lifetime.close(arena::close);
+    }
+
+    /**
+     * Marks a slot, already filled, as signalled.
+     *
+     * @param slot which slot
+     */
+    public void signal(int slot) {
+        ring.set(INT, slot * WR_SIZE + SEND_FLAGS, SIGNALED);
+    }
+
+    /** A post, which hands out addresses, runs between enter and exit of this. */
+    Lifetime lifetime() {
+        return lifetime;
+    }
+
+    /** Ends the chain behind a slot. */
+    void cut(int slot) {
+        ring.set(LONG, slot * WR_SIZE + NEXT, 0);
+    }
+
+    /** Links a slot to the next one of the ring. */
+    void join(int slot) {
+        long next = ((slot + 1) & (capacity - 1)) * WR_SIZE;
+        ring.set(LONG, slot * WR_SIZE + NEXT, ring.address() + next);
+    }
+
+    long address(int slot) {
+        return ring.address() + Objects.checkIndex(slot, capacity) * WR_SIZE;
+    }
+
+    long badRequestAddress() {
+        return badRequest.address();
+    }
+
+    void clearBadRequest() {
+        badRequest.set(LONG, 0, 0);
+    }
+
+    /** The slot that the last post refused, or -1 if the driver did not say. */
+    int badSlot() {
+        long offset = badRequest.get(LONG, 0) - ring.address();
+        boolean inside = offset >= 0 && offset < capacity * WR_SIZE && offset % WR_SIZE == 0;
+        return inside ? (int) (offset / WR_SIZE) : -1;
+    }
+
+    private long sgeOffset(int slot, int entry) {
+        return ((long) slot * maxSge + entry) * SGE_SIZE;
+    }
+}
