@@ -1,0 +1,23 @@
+package dev.verbena.memory;
+
+import dev.verbena.verbs.Access;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+
+/**
+ * One pool of a batch registration.
+ *
+ * @param name its name
+ * @param segment its memory
+ * @param access what peers may do
+ */
+public record PoolRequest(String name, MemorySegment segment, Set<Access> access) {
+    /**
+     * Copies the access.
+     *
+     * @throws NullPointerException if a part is null
+     */
+    public PoolRequest {
+        access = Set.copyOf(access);
+    }
+}

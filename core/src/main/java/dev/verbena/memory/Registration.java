@@ -1,0 +1,108 @@
+package dev.verbena.memory;
+
+import dev.verbena.verbs.Access;
+import dev.verbena.verbs.MemoryRegion;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One range of addresses and the memory regions that cover it, shared by all pools that name this
+ * range. The registry guards its fields by its own lock, but for the regions, which appear once.
+ */
+final class Registration {
+    /** Where a range comes from, and so how a part of it is registered. */
+    interface Source {
+        MemoryRegion register(long offset, long lengthBytes, Set<Access> access);
+    }
+
+    final long address;
+    final long lengthBytes;
+    final Set<Access> access;
+    final Source source;
+    final @Nullable MemorySegment segment;
+    final @Nullable Arena ownArena;
+    final CompletableFuture<List<MemoryRegion>> regions = new CompletableFuture<>();
+
+    /** How many pools name this range. */
+    int pools;
+
+    Registration(
+            long address,
+            long lengthBytes,
+            Set<Access> access,
+            Source source,
+            @Nullable MemorySegment segment,
+            @Nullable Arena ownArena) {
+        this.address = address;
+        this.lengthBytes = lengthBytes;
+        this.access = Set.copyOf(access);
+        this.source = source;
+        this.segment = segment;
+        this.ownArena = ownArena;
+    }
+
+    boolean sameRange(Registration other) {
+        return address == other.address && lengthBytes == other.lengthBytes;
+    }
+
+    boolean overlaps(Registration other) {
+        return Long.compareUnsigned(address, other.address + other.lengthBytes) < 0
+                && Long.compareUnsigned(other.address, address + lengthBytes) < 0;
+    }
+
+    /** Registers the range in parts of at most so many bytes; on failure nothing stays. */
+    void registerRegions(long maxRegionBytes) {
+        List<MemoryRegion> done = new ArrayList<>();
+        try {
+            for (long offset = 0; offset < lengthBytes; offset += maxRegionBytes) {
+                long part = Math.min(maxRegionBytes, lengthBytes - offset);
+                done.add(source.register(offset, part, access));
+            }
+        } catch (RuntimeException | Error failure) {
+            for (MemoryRegion region : done) {
+                try {
+                    region.close();
+                } catch (RuntimeException closing) {
+                    failure.addSuppressed(closing);
+                }
+            }
+            regions.completeExceptionally(failure);
+            throw failure;
+        }
+        regions.complete(List.copyOf(done));
+    }
+
+    /**
+     * Waits until the thread that registers the range has done so.
+     *
+     * @throws RuntimeException what that thread's attempt failed with
+     */
+    void awaitRegions() {
+        try {
+            regions.join();
+        } catch (CompletionException failed) {
+            if (failed.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw failed.getCause() instanceof RuntimeException cause ? cause : failed;
+        }
+    }
+
+    void deregister() {
+        regions.join().forEach(MemoryRegion::close);
+        if (ownArena != null) {
+            ownArena.close();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "0x%x+%d".formatted(address, lengthBytes);
+    }
+}
