@@ -1,0 +1,152 @@
+package dev.verbena.transfer;
+
+import dev.verbena.memory.AddressMap;
+import dev.verbena.memory.Pool;
+import dev.verbena.memory.RemotePool;
+import dev.verbena.verbs.Access;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks up every block of a batch on both sides before anything is posted, so that a wrong range is
+ * a refusal with a name and not a dead connection.
+ *
+ * <p>One pass over the batch; the region that held one block is tried first for the next.
+ */
+final class BatchCheck {
+    private final TransferBatch batch;
+    private final Direction direction;
+    private final AddressMap<Pool> local;
+    private final AddressMap<RemotePool> remote;
+
+    BatchCheck(
+            TransferBatch batch,
+            Direction direction,
+            AddressMap<Pool> local,
+            AddressMap<RemotePool> remote) {
+        this.batch = batch;
+        this.direction = direction;
+        this.local = local;
+        this.remote = remote;
+    }
+
+    /**
+     * Checks all blocks and holds the local pools they touch.
+     *
+     * @return the pools, each held once, for {@link #release}
+     * @throws IllegalArgumentException for the first block that is refused
+     * @throws IllegalStateException if a pool was closed meanwhile
+     */
+    List<Pool> holdPools() {
+        BitSet touched = new BitSet(local.size());
+        long[] locals = batch.localAddresses();
+        long[] remotes = batch.remoteAddresses();
+        long[] lengths = batch.lengths();
+        int localIndex = -1;
+        int remoteIndex = -1;
+        for (int block = 0; block < batch.size(); block++) {
+            int l = local.find(locals[block], localIndex);
+            int r = remote.find(remotes[block], remoteIndex);
+            if (l < 0
+                    || r < 0
+                    || !local.covers(l, locals[block], lengths[block])
+                    || !remote.covers(r, remotes[block], lengths[block])) {
+                throw refusal(block);
+            }
+            if (l != localIndex || r != remoteIndex) {
+                if (!allowed(local.owner(l), remote.owner(r))) {
+                    throw refusal(block);
+                }
+                touched.set(l);
+                localIndex = l;
+                remoteIndex = r;
+            }
+        }
+        return hold(touched);
+    }
+
+    static void release(List<Pool> pools) {
+        pools.forEach(Pool::release);
+    }
+
+    /** The blocks that would be refused, with reasons; at most so many. */
+    List<TransferPlan.Refusal> refusals(int limit) {
+        List<TransferPlan.Refusal> refusals = new ArrayList<>();
+        for (int block = 0; block < batch.size() && refusals.size() < limit; block++) {
+            String reason = reason(block);
+            if (reason != null) {
+                refusals.add(new TransferPlan.Refusal(block, reason));
+            }
+        }
+        return refusals;
+    }
+
+    private List<Pool> hold(BitSet touched) {
+        List<Pool> held = new ArrayList<>();
+        try {
+            touched.stream()
+                    .mapToObj(local::owner)
+                    .distinct()
+                    .forEach(
+                            pool -> {
+                                pool.hold();
+                                held.add(pool);
+                            });
+        } catch (IllegalStateException closed) {
+            release(held);
+            throw closed;
+        }
+        return held;
+    }
+
+    private boolean allowed(Pool localPool, RemotePool remotePool) {
+        return remotePool.descriptor().access().contains(direction.remoteAccess())
+                && (direction == Direction.WRITE || writable(localPool));
+    }
+
+    private static boolean writable(Pool pool) {
+        return pool.access().contains(Access.LOCAL_WRITE)
+                || pool.access().contains(Access.REMOTE_WRITE)
+                || pool.access().contains(Access.REMOTE_ATOMIC);
+    }
+
+    private IllegalArgumentException refusal(int block) {
+        return new IllegalArgumentException(
+                "block "
+                        + block
+                        + " of "
+                        + batch.size()
+                        + " ("
+                        + batch.describe(block)
+                        + ") is refused: "
+                        + reason(block)
+                        + "; nothing of the batch was posted");
+    }
+
+    private @Nullable String reason(int block) {
+        long localAddress = batch.localAddress(block);
+        long remoteAddress = batch.remoteAddress(block);
+        long length = batch.length(block);
+        int l = local.find(localAddress);
+        if (l < 0) {
+            return "its local address is in no registered pool";
+        }
+        if (!local.covers(l, localAddress, length)) {
+            return "its local range passes the end of " + local.owner(l);
+        }
+        int r = remote.find(remoteAddress);
+        if (r < 0) {
+            return "its remote address is in no pool that the peer offers";
+        }
+        if (!remote.covers(r, remoteAddress, length)) {
+            return "its remote range passes the end of the " + remote.owner(r);
+        }
+        if (!allowed(local.owner(l), remote.owner(r))) {
+            return "%s does not grant %s, or %s cannot be written by the device"
+                    .formatted(remote.owner(r), direction.remoteAccess(), local.owner(l));
+        }
+        return null;
+    }
+}

@@ -1,0 +1,467 @@
+package dev.verbena.transfer;
+
+import dev.verbena.memory.MemoryRegistry;
+import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEvents;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.Gid;
+import dev.verbena.verbs.VerbsException;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * This process on the RDMA network: a device, its registered memory, and the peers it is connected
+ * to.
+ *
+ * <p>Life: {@link #open}; register pools; {@link #connect}, or listen and be connected to; {@link
+ * #close}, which closes peers and pools. Safe for use by several threads.
+ *
+ * <p>A node has one thread that makes progress for all peers and one for the device's events, both
+ * daemons, and one virtual thread a control connection.
+ */
+public final class Node implements AutoCloseable {
+    private static final Logger LOG = System.getLogger(Node.class.getName());
+    private static final long EVENT_WAIT_NANOS = Duration.ofSeconds(10).toNanos();
+
+    /** Pools that come in a burst are announced together. */
+    private static final Duration ANNOUNCE_DELAY = Duration.ofMillis(2);
+
+    private final NodeOptions options;
+    private final long incarnation = new SecureRandom().nextLong();
+    private final NodeResources resources;
+    private final MemoryRegistry registry;
+    private final ProgressThread progress;
+    private final AsyncEvents events;
+    private final Thread eventThread;
+    private final @Nullable ControlListener listener;
+
+    private final List<Peer> peers = new CopyOnWriteArrayList<>();
+    private final List<Consumer<Peer>> peerListeners = new CopyOnWriteArrayList<>();
+    private final List<BiConsumer<Peer, String>> lostListeners = new CopyOnWriteArrayList<>();
+    private final List<ImmediateListener> immediateListeners = new CopyOnWriteArrayList<>();
+    private final Map<Integer, MessageListener> messageListeners = new ConcurrentHashMap<>();
+    private final AtomicBoolean announcing = new AtomicBoolean();
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private Node(NodeOptions options, NodeResources resources) throws IOException {
+        this.options = options;
+        this.resources = resources;
+        this.registry = new MemoryRegistry(resources.domain(), options.registry());
+        this.progress = new ProgressThread("verbena-progress", resources.channel());
+        this.events = resources.device().asyncEvents();
+        this.eventThread =
+                Thread.ofPlatform().daemon().name("verbena-events").start(this::watchEvents);
+        registry.onChange(this::announceSoon);
+        try {
+            InetSocketAddress address = options.listenAddress().orElse(null);
+            listener =
+                    address == null
+                            ? null
+                            : ControlListener.bind(address, options.control(), this::greet);
+        } catch (IOException | RuntimeException failure) {
+            closed.set(true);
+            closeResources();
+            throw failure;
+        }
+    }
+
+    /**
+     * Opens a node.
+     *
+     * @param options which device, and how
+     * @return the node, to be closed by the caller
+     * @throws IllegalArgumentException if the device does not exist, or the options would let
+     *     strangers write to its pools
+     * @throws IllegalStateException if this machine has no RDMA device, or its port is down
+     * @throws dev.verbena.bindings.VerbsUnavailableException if libibverbs is not installed
+     * @throws VerbsException if the device refuses
+     * @throws IOException if the address to listen on cannot be bound
+     */
+    public static Node open(NodeOptions options) throws IOException {
+        String device = options.device().orElseGet(Node::onlyDevice);
+        NodeResources resources = NodeResources.open(device, options.port());
+        return new Node(options, resources);
+    }
+
+    private static String onlyDevice() {
+        List<String> names = Device.names();
+        if (names.isEmpty()) {
+            throw new IllegalStateException(
+                    "this machine has no RDMA device: load the driver of its adapter, or make a"
+                            + " soft-RoCE device with 'rdma link add rxe0 type rxe netdev eth0'");
+        }
+        if (names.size() > 1) {
+            throw new IllegalArgumentException(
+                    "this machine has several RDMA devices, choose one of " + names);
+        }
+        return names.getFirst();
+    }
+
+    /**
+     * Gives the node's registered memory.
+     *
+     * @return the registry, closed with the node
+     */
+    public MemoryRegistry registry() {
+        return registry;
+    }
+
+    /**
+     * Names the device in use.
+     *
+     * @return its name
+     */
+    public String deviceName() {
+        return resources.device().name();
+    }
+
+    /**
+     * Gives the TCP port that the node listens on.
+     *
+     * @return the port, also if any free one was asked for
+     * @throws IllegalStateException if the node does not listen
+     */
+    public int listenPort() {
+        if (listener == null) {
+            throw new IllegalStateException("this node does not listen; see NodeOptions.listen");
+        }
+        return listener.port();
+    }
+
+    /**
+     * Connects to another node.
+     *
+     * @param address "host:port" of its control connection
+     * @return the peer, connected
+     * @throws IllegalArgumentException if the address is not of that form
+     * @throws IOException as {@link #connect(InetSocketAddress)}
+     */
+    public Peer connect(String address) throws IOException {
+        int colon = address.lastIndexOf(':');
+        try {
+            int port = Integer.parseInt(address.substring(colon + 1));
+            return connect(new InetSocketAddress(address.substring(0, Math.max(0, colon)), port));
+        } catch (NumberFormatException malformed) {
+            throw new IllegalArgumentException(
+                    "'" + address + "' is not of the form host:port", malformed);
+        }
+    }
+
+    /**
+     * Connects to another node. Bounded by the options' connect deadline, for the TCP connection
+     * and again for the handshake.
+     *
+     * @param address of its control connection
+     * @return the peer, connected
+     * @throws IOException if it cannot be reached, is no node of Verbena, or refuses, in its words
+     * @throws IllegalStateException if the node is closed, or no GID of this side reaches the peer
+     * @throws VerbsException if the device refuses, as when the GIDs cannot reach each other
+     */
+    public Peer connect(InetSocketAddress address) throws IOException {
+        requireOpen();
+        ControlConnection connection = ControlConnection.connect(address, options.control());
+        try {
+            Gid gid =
+                    GidChoice.choose(
+                            resources.gids(),
+                            resources.portAttributes().ethernet(),
+                            options.gidIndex());
+            try (Joining joining = new Joining(new Link(resources, options))) {
+                connection.send(ControlFrame.HELLO, hello(gid, joining.link).encode());
+                Hello welcome = Hello.decode(connection.receive(ControlFrame.WELCOME).payload());
+                Peer peer = joining.join(welcome, connection, gid);
+                connection.send(ControlFrame.READY, new byte[0]);
+                joining.admit();
+                return peer;
+            }
+        } catch (IOException | RuntimeException failure) {
+            connection.close("cannot connect: " + failure.getMessage());
+            throw failure;
+        }
+    }
+
+    /** The listening side of the handshake; whatever it throws is told to the other side. */
+    private void greet(Hello hello, ControlConnection connection) throws IOException {
+        requireOpen();
+        Gid gid =
+                GidChoice.chooseTowards(
+                        resources.gids(),
+                        resources.portAttributes().ethernet(),
+                        options.gidIndex(),
+                        hello.gid());
+        try (Joining joining = new Joining(new Link(resources, options))) {
+            joining.join(hello, connection, gid);
+            connection.send(ControlFrame.WELCOME, hello(gid, joining.link).encode());
+            connection.receive(ControlFrame.READY);
+            joining.admit();
+        }
+    }
+
+    /** What a handshake has built so far, undone on close unless the peer was admitted. */
+    private final class Joining implements AutoCloseable {
+        private final Link link;
+        private @Nullable Peer peer;
+        private boolean admitted;
+
+        Joining(Link link) {
+            this.link = link;
+        }
+
+        Peer join(Hello hello, ControlConnection connection, Gid gid) {
+            try {
+                Peer joined = new Peer(Node.this, hello, connection, link, gid);
+                peer = joined;
+                return joined;
+            } catch (VerbsException unreachable) {
+                String mismatch =
+                        GidChoice.explainMismatch(gid.address(), hello.gid()).orElse(null);
+                throw mismatch == null ? unreachable : unreachable.with(mismatch);
+            }
+        }
+
+        void admit() {
+            admitted = true;
+            Node.this.admit(Objects.requireNonNull(peer));
+        }
+
+        @Override
+        public void close() {
+            if (admitted) {
+                return;
+            }
+            if (peer != null) {
+                peer.close();
+            } else {
+                link.close();
+            }
+        }
+    }
+
+    /**
+     * Lists the peers that are connected.
+     *
+     * @return those connected to and by
+     */
+    public List<Peer> peers() {
+        return List.copyOf(peers);
+    }
+
+    /**
+     * Adds a listener that is told of every new peer, and at once of those there are.
+     *
+     * @param peerListener called on the thread that finished the handshake
+     */
+    public void onPeer(Consumer<Peer> peerListener) {
+        peerListeners.add(peerListener);
+        peers.forEach(peerListener);
+    }
+
+    /**
+     * Adds a listener that is told of every peer that is lost or closed, and why, when nothing of it
+     * is left.
+     *
+     * @param lostListener called once a peer
+     */
+    public void onPeerLost(BiConsumer<Peer, String> lostListener) {
+        lostListeners.add(lostListener);
+    }
+
+    /**
+     * Adds a listener that is told of immediates.
+     *
+     * @param immediateListener called on the thread that makes progress
+     */
+    public void onImmediate(ImmediateListener immediateListener) {
+        immediateListeners.add(immediateListener);
+    }
+
+    /**
+     * Sets who is told of the messages on a topic.
+     *
+     * @param topic 0 to 65535
+     * @param messageListener called on the thread that reads the peer's control connection
+     * @throws IllegalArgumentException if the topic is taken or out of range
+     */
+    public void onMessage(int topic, MessageListener messageListener) {
+        if (topic < 0 || topic > 0xffff) {
+            throw new IllegalArgumentException("topic " + topic + " is outside 0..65535");
+        }
+        if (messageListeners.putIfAbsent(topic, messageListener) != null) {
+            throw new IllegalArgumentException("topic " + topic + " has a listener already");
+        }
+    }
+
+    /**
+     * Closes the node: stops listening, closes the peers, failing their transfers, then the pools
+     * and the device. Does nothing if done already.
+     */
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        if (listener != null) {
+            listener.close();
+        }
+        peers.forEach(Peer::close);
+        closeResources();
+    }
+
+    @Override
+    public String toString() {
+        return "node " + options.name() + " on " + resources.device().name();
+    }
+
+    // What follows is for the peers of this package.
+
+    void remove(Peer peer, BatchPoster poster) {
+        peers.remove(peer);
+        progress.remove(poster);
+    }
+
+    void lost(Peer peer, String reason) {
+        for (BiConsumer<Peer, String> lostListener : lostListeners) {
+            try {
+                lostListener.accept(peer, reason);
+            } catch (RuntimeException failure) {
+                LOG.log(Level.WARNING, "a listener of lost peers failed", failure);
+            }
+        }
+    }
+
+    void message(Peer peer, int topic, ByteBuffer message) throws IOException {
+        MessageListener messageListener = messageListeners.get(topic);
+        if (messageListener == null) {
+            throw new ControlProtocolException("a message on topic " + topic + ", which nobody hears");
+        }
+        messageListener.arrived(peer, message);
+    }
+
+    void immediate(Peer peer, int immediate) {
+        for (ImmediateListener immediateListener : immediateListeners) {
+            immediateListener.arrived(peer, immediate);
+        }
+    }
+
+    private void admit(Peer peer) {
+        peers.add(peer);
+        peer.start(progress);
+        // Pools may have come or gone since the hello was made.
+        announceSoon();
+        for (Consumer<Peer> peerListener : peerListeners) {
+            peerListener.accept(peer);
+        }
+        if (closed.get()) {
+            peer.close();
+        }
+    }
+
+    private Hello hello(Gid gid, Link link) {
+        return new Hello(
+                options.name(),
+                incarnation,
+                resources.portAttributes().ethernet(),
+                gid.address(),
+                resources.portAttributes().lid(),
+                resources.portAttributes().activeMtuBytes(),
+                resources.readsAsResponder(),
+                options.poster().receiveRequests(),
+                link.endpoints(),
+                registry.descriptors());
+    }
+
+    private void announceSoon() {
+        if (!peers.isEmpty() && announcing.compareAndSet(false, true)) {
+            Thread.ofVirtual().name("verbena-announce").start(this::announce);
+        }
+    }
+
+    private void announce() {
+        try {
+            Thread.sleep(ANNOUNCE_DELAY);
+        } catch (InterruptedException noMatter) {
+            Thread.currentThread().interrupt();
+        }
+        // Cleared first: what changes from here on starts another announcement.
+        announcing.set(false);
+        var offered = registry.descriptors();
+        peers.forEach(peer -> peer.announce(offered));
+    }
+
+    private void watchEvents() {
+        while (!closed.get()) {
+            try {
+                AsyncEvent event = events.await(EVENT_WAIT_NANOS);
+                if (event != null) {
+                    handle(event);
+                }
+            } catch (IllegalStateException closing) {
+                return;
+            } catch (VerbsException failure) {
+                LOG.log(Level.ERROR, "cannot read the device's events", failure);
+                return;
+            }
+        }
+    }
+
+    private void handle(AsyncEvent event) {
+        LOG.log(event.isFailure() ? Level.WARNING : Level.DEBUG, "{0}: {1}", this, event);
+        if (!event.isFailure()) {
+            return;
+        }
+        String message = "device event: " + event.name();
+        for (Peer peer : peers) {
+            switch (event.subject()) {
+                case DEVICE, COMPLETION_QUEUE -> peer.giveUp(FailureReason.DEVICE, message);
+                case QUEUE_PAIR -> {
+                    if (peer.hasQueuePair(event.number())) {
+                        peer.giveUp(FailureReason.DEVICE, message);
+                    }
+                }
+                default -> {}
+            }
+        }
+    }
+
+    private void closeResources() {
+        progress.close();
+        events.close();
+        awaitEnd(eventThread);
+        registry.close();
+        resources.close();
+    }
+
+    private static void awaitEnd(Thread thread) {
+        boolean interrupted = false;
+        while (thread.isAlive() && thread != Thread.currentThread()) {
+            try {
+                thread.join();
+            } catch (InterruptedException later) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void requireOpen() {
+        if (closed.get()) {
+            throw new IllegalStateException(this + " is closed");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+package dev.verbena.transfer;
+
+import dev.verbena.bindings.Errno;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.WorkRequests;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The send side of one queue pair: a ring of work requests, and what is in flight in it.
+ *
+ * <pre>
+ *   position   tail                         head
+ *     ..done    |  chain 1   |  chain 2  |    |  free ..
+ *               +------------+-----------+----+
+ *   slot = position mod capacity; wr_id carries the position
+ * </pre>
+ *
+ * <p>Positions only grow. A chain is what one doorbell covered, of one transfer. The last work
+ * request of a chain is signalled, and one in every half queue; since a reliable connected queue
+ * pair completes in order, a completion at a position retires all before it.
+ *
+ * <p>Not thread-safe: the poster's lock guards it. Nothing here allocates once it is built.
+ */
+final class SendQueue {
+    /** How a post went. */
+    enum Posted {
+        /** The driver took all. */
+        ALL,
+        /** It took some, or none, and may take the rest later. */
+        SOME,
+        /** It refused for good, or left open what it took. */
+        REFUSED
+    }
+
+    /** Bits of a work request's identity that hold its position; the queue's index is above. */
+    private static final int POSITION_BITS = 48;
+
+    private static final long POSITION_MASK = (1L << POSITION_BITS) - 1;
+
+    private final QueuePair queuePair;
+    private final WorkRequests ring;
+    private final long identity;
+    private final int mask;
+    private final int signalMask;
+
+    private long head;
+    private long tail;
+
+    // By slot: where in its batch the work request begins, and where it ends.
+    private final int[] firstBlocks;
+    private final long[] firstOffsets;
+    private final int[] endBlocks;
+    private final long[] requestBytes;
+
+    // Chains in flight, oldest first; by number modulo capacity.
+    private final @Nullable Transfer[] chainTransfers;
+    private final long[] chainEnds;
+    private final long[] chainBytes;
+    private int chainHead;
+    private int chainTail;
+
+    /** Set by the first failure: whether requests flushed behind it may have been carried out. */
+    private boolean followersMayHaveMoved = true;
+
+    private boolean failed;
+
+    SendQueue(int index, QueuePair queuePair, int depth, int maxSge) {
+        this.queuePair = queuePair;
+        this.ring = new WorkRequests(depth, maxSge);
+        this.identity = (long) index << POSITION_BITS;
+        this.mask = depth - 1;
+        this.signalMask = depth / 2 - 1;
+        this.firstBlocks = new int[depth];
+        this.firstOffsets = new long[depth];
+        this.endBlocks = new int[depth];
+        this.requestBytes = new long[depth];
+        this.chainTransfers = new Transfer[depth];
+        this.chainEnds = new long[depth];
+        this.chainBytes = new long[depth];
+    }
+
+    static int queueOf(long workRequestId) {
+        return (int) (workRequestId >>> POSITION_BITS);
+    }
+
+    QueuePair queuePair() {
+        return queuePair;
+    }
+
+    /** Work requests that can be posted now. */
+    int room() {
+        return mask + 1 - (int) (head - tail);
+    }
+
+    boolean isEmpty() {
+        return head == tail;
+    }
+
+    /** Posts up to {@code limit} further work requests of a transfer, with one doorbell. */
+    Posted post(Transfer transfer, int limit) {
+        WorkRequestCursor cursor = transfer.cursor();
+        int count = 0;
+        while (count < limit && cursor.next()) {
+            fill(transfer, cursor, head + count);
+            count++;
+        }
+        if (count == 0) {
+            return Posted.ALL;
+        }
+        ring.signal((int) (head + count - 1) & mask);
+        long end = head + count;
+        Posted posted = ring(transfer, count);
+        if (head != end) {
+            int refused = (int) head & mask;
+            cursor.seek(firstBlocks[refused], firstOffsets[refused]);
+        }
+        return posted;
+    }
+
+    /** Posts a work request that carries no data and hands 32 bits to the peer. */
+    Posted postImmediate(Transfer transfer, int immediate) {
+        int slot = (int) head & mask;
+        ring.fill(
+                slot,
+                identity | head & POSITION_MASK,
+                WorkRequests.Operation.WRITE_WITH_IMMEDIATE,
+                0,
+                0,
+                0,
+                true);
+        ring.immediate(slot, immediate);
+        firstBlocks[slot] = 0;
+        firstOffsets[slot] = 0;
+        endBlocks[slot] = 0;
+        requestBytes[slot] = 0;
+        return ring(transfer, 1);
+    }
+
+    private void fill(Transfer transfer, WorkRequestCursor cursor, long position) {
+        int slot = (int) position & mask;
+        int pieces = cursor.pieces();
+        ring.fill(
+                slot,
+                identity | position & POSITION_MASK,
+                transfer.direction().operation(),
+                cursor.remoteAddress(),
+                cursor.remoteKey(),
+                pieces,
+                (position & signalMask) == signalMask);
+        for (int piece = 0; piece < pieces; piece++) {
+            ring.piece(
+                    slot,
+                    piece,
+                    cursor.pieceAddress(piece),
+                    cursor.pieceLength(piece),
+                    cursor.pieceKey(piece));
+        }
+        firstBlocks[slot] = cursor.firstBlock();
+        firstOffsets[slot] = cursor.firstOffset();
+        endBlocks[slot] = cursor.offset() == 0 ? cursor.block() : cursor.block() + 1;
+        requestBytes[slot] = cursor.bytes();
+    }
+
+    /** Rings the doorbell for the filled slots behind head, and accounts for what was taken. */
+    private Posted ring(Transfer transfer, int count) {
+        int accepted = queuePair.post(ring, (int) head & mask, count);
+        // What cannot be known must be taken as in flight: its memory may be touched.
+        int inFlight = accepted == QueuePair.ACCEPTED_UNKNOWN ? count : accepted;
+        if (inFlight > 0) {
+            int chain = chainHead++ & mask;
+            long bytes = 0;
+            for (int i = 0; i < inFlight; i++) {
+                bytes += requestBytes[(int) head++ & mask];
+            }
+            chainTransfers[chain] = transfer;
+            chainEnds[chain] = head;
+            chainBytes[chain] = bytes;
+            transfer.chainPosted();
+        }
+        if (accepted == count) {
+            return Posted.ALL;
+        }
+        return accepted >= 0 && isTransient(queuePair.postErrno()) ? Posted.SOME : Posted.REFUSED;
+    }
+
+    /** ENOMEM and EAGAIN say that the queue is full, which passes; anything else does not. */
+    private static boolean isTransient(int errno) {
+        return errno == Errno.ENOMEM || errno == Errno.EAGAIN;
+    }
+
+    /**
+     * The position that a completion speaks of.
+     *
+     * @return the position, or -1 if nothing with this identity is in flight
+     */
+    long positionOf(long workRequestId) {
+        long position = tail + ((workRequestId - tail) & POSITION_MASK);
+        return position < head ? position : -1;
+    }
+
+    /** Retires as done everything before a position. */
+    void retireBefore(long position) {
+        tail = Math.max(tail, position);
+    }
+
+    /** The transfer whose work request is the oldest in flight. */
+    Transfer oldest() {
+        return Objects.requireNonNull(chainTransfers[chainTail & mask]);
+    }
+
+    /** The block in which the oldest work request in flight begins. */
+    int oldestBlock() {
+        return firstBlocks[(int) tail & mask];
+    }
+
+    /** Retires the oldest work request as failed; its transfer must be failing. */
+    void loseOldest(CompletionStatus status) {
+        boolean mayHaveMoved = !failed || followersMayHaveMoved;
+        if (!failed) {
+            failed = true;
+            followersMayHaveMoved = !status.stopsFollowers();
+        }
+        lose(mayHaveMoved);
+    }
+
+    /** Retires everything as lost, after the queue pair was destroyed. */
+    void loseOldestUnseen() {
+        lose(true);
+    }
+
+    private void lose(boolean mayHaveMoved) {
+        int slot = (int) tail & mask;
+        oldest().requestLost(firstBlocks[slot], firstOffsets[slot], endBlocks[slot], mayHaveMoved);
+        tail++;
+    }
+
+    /** Takes the oldest chain if all of it is retired: its transfer, or null. */
+    @Nullable Transfer takeEndedChain() {
+        int chain = chainTail & mask;
+        if (chainTail == chainHead || chainEnds[chain] > tail) {
+            return null;
+        }
+        Transfer transfer = Objects.requireNonNull(chainTransfers[chain]);
+        chainTransfers[chain] = null;
+        chainTail++;
+        transfer.chainEnded(transfer.isFailing() ? 0 : chainBytes[chain]);
+        return transfer;
+    }
+
+    /** Destroys the queue pair, then frees the ring, which the device no longer reads. */
+    void close() {
+        queuePair.close();
+        ring.close();
+    }
+}

@@ -1,0 +1,307 @@
+package dev.verbena.transfer;
+
+import dev.verbena.memory.Pool;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One batch on its way: the handle that its poster gives back.
+ *
+ * <p>It ends exactly once, as done or as failed, and only when no work request of it is outstanding:
+ * from then on nothing it posted touches memory, on either side. While it is under way it holds the
+ * local pools it touches, and its batch must not be changed.
+ *
+ * <p>Safe for use by several threads. The fields that count work requests are the poster's, which
+ * touches them under its lock only.
+ */
+public final class Transfer {
+    private final BatchPoster poster;
+    private final TransferBatch batch;
+    private final Direction direction;
+    private final WorkRequestCursor cursor;
+    private final List<Pool> heldPools;
+    private final OptionalInt immediate;
+    private final CompletableFuture<Transfer> ended = new CompletableFuture<>();
+
+    // Guarded by the poster's lock.
+    private boolean allPosted;
+    private int chainsOutstanding;
+    private int immediatesPosted;
+    private @Nullable Failure failure;
+
+    private long bytesRetired;
+
+    /** What {@link #bytesRetired} was last: for the readers of the bar. */
+    private volatile long bytesDone;
+
+    /** Why a transfer fails, until its last work request has ended. */
+    private static final class Failure {
+        final FailureReason reason;
+        final String message;
+        final int block;
+        final @Nullable Throwable cause;
+        final BlockOutcomes outcomes;
+
+        Failure(
+                FailureReason reason,
+                String message,
+                int block,
+                @Nullable Throwable cause,
+                BlockOutcomes outcomes) {
+            this.reason = reason;
+            this.message = message;
+            this.block = block;
+            this.cause = cause;
+            this.outcomes = outcomes;
+        }
+    }
+
+    Transfer(
+            BatchPoster poster,
+            TransferBatch batch,
+            Direction direction,
+            WorkRequestCursor cursor,
+            List<Pool> heldPools,
+            OptionalInt immediate) {
+        this.poster = poster;
+        this.batch = batch;
+        this.direction = direction;
+        this.cursor = cursor;
+        this.heldPools = heldPools;
+        this.immediate = immediate;
+    }
+
+    /**
+     * Says whether the transfer has ended, well or not. Makes no progress by itself.
+     *
+     * @return true once it has ended
+     */
+    public boolean isDone() {
+        return ended.isDone();
+    }
+
+    /**
+     * Makes progress without waiting, and says whether the transfer is done.
+     *
+     * @return true if it is done, false if it is under way
+     * @throws TransferException if it has failed
+     */
+    public boolean poll() {
+        if (!ended.isDone()) {
+            poster.progress();
+        }
+        return ended.isDone() && result() == this;
+    }
+
+    /**
+     * Waits until the transfer has ended. Spins for a moment, then sleeps. Bounded by the poster's
+     * progress deadline.
+     *
+     * @throws TransferException if it has failed
+     * @throws InterruptedException if this thread is interrupted; the transfer goes on
+     */
+    public void await() throws InterruptedException {
+        poster.await(this, Long.MAX_VALUE);
+    }
+
+    /**
+     * Waits until the transfer has ended, and fails it if its peer makes no progress for a while:
+     * a shorter deadline than the poster's own. As any failure of a peer, this stops the queue
+     * pairs and so ends all transfers to the peer.
+     *
+     * @param withoutProgress longest time without any work request of the peer completing
+     * @throws IllegalArgumentException if the time is not above 0
+     * @throws TransferException if it has failed
+     * @throws InterruptedException if this thread is interrupted; the transfer goes on
+     */
+    public void await(Duration withoutProgress) throws InterruptedException {
+        if (!withoutProgress.isPositive()) {
+            throw new IllegalArgumentException(withoutProgress + " is not above 0");
+        }
+        poster.await(this, withoutProgress.toNanos());
+    }
+
+    /**
+     * Gives the end as a stage, which completes with this transfer or with a {@link
+     * TransferException}. What hangs on it runs on the thread that makes progress: it should be
+     * short, and may post further transfers.
+     *
+     * @return the stage
+     */
+    public CompletionStage<Transfer> completion() {
+        return ended.minimalCompletionStage();
+    }
+
+    /**
+     * Gives the failure.
+     *
+     * @return why it failed, or null if it is done or under way
+     */
+    public @Nullable TransferException failure() {
+        return ended.isCompletedExceptionally()
+                ? (TransferException) ended.exceptionNow()
+                : null;
+    }
+
+    /**
+     * Gives the batch that is moved.
+     *
+     * @return the batch, not to be changed before the end
+     */
+    public TransferBatch batch() {
+        return batch;
+    }
+
+    /**
+     * Says which way the bytes go.
+     *
+     * @return the direction
+     */
+    public Direction direction() {
+        return direction;
+    }
+
+    /**
+     * Says how far the transfer has come, for a progress bar.
+     *
+     * @return bytes of the work requests known done
+     */
+    public long bytesDone() {
+        return bytesDone;
+    }
+
+    @Override
+    public String toString() {
+        return direction + " of " + batch.size() + " blocks, " + batch.bytes() + " bytes";
+    }
+
+    // What follows is the poster's, under its lock.
+
+    WorkRequestCursor cursor() {
+        return cursor;
+    }
+
+    OptionalInt immediate() {
+        return immediate;
+    }
+
+    /** Immediates go out on one queue pair after the other, behind all the data. */
+    int immediatesPosted() {
+        return immediatesPosted;
+    }
+
+    void immediatePosted() {
+        immediatesPosted++;
+    }
+
+    void chainPosted() {
+        chainsOutstanding++;
+    }
+
+    void chainEnded(long bytes) {
+        chainsOutstanding--;
+        bytesRetired += bytes;
+        bytesDone = bytesRetired;
+    }
+
+    /** Nothing more will be posted, whether all was or the rest never will be. */
+    void allPosted() {
+        allPosted = true;
+    }
+
+    boolean isIdle() {
+        return allPosted && chainsOutstanding == 0;
+    }
+
+    /** Notes the first cause; later ones are consequences of it. */
+    void fail(FailureReason reason, String message, int block, @Nullable Throwable cause) {
+        if (failure == null) {
+            failure = new Failure(reason, message, block, cause, new BlockOutcomes(batch.size()));
+        }
+    }
+
+    /**
+     * Notes what became of a work request that did not succeed.
+     *
+     * @param firstOffset where in its first block it began: if not at its start, an earlier request
+     *     may have moved the rest, so that the block is unknown at best
+     */
+    void requestLost(int firstBlock, long firstOffset, int endBlock, boolean mayHaveMoved) {
+        Failure known = failure;
+        if (known == null) {
+            throw new IllegalStateException("a work request was lost, but the transfer not failed");
+        }
+        if (mayHaveMoved) {
+            known.outcomes.unknown(firstBlock, endBlock);
+            return;
+        }
+        known.outcomes.notDone(firstBlock, endBlock);
+        if (firstOffset > 0) {
+            known.outcomes.unknown(firstBlock, firstBlock + 1);
+        }
+    }
+
+    boolean isFailing() {
+        return failure != null;
+    }
+
+    /** Ends the transfer; called once, without the lock, when nothing is outstanding. */
+    void end() {
+        BatchCheck.release(heldPools);
+        Failure failed = failure;
+        if (failed == null) {
+            ended.complete(this);
+            return;
+        }
+        requestLost(cursor.block(), cursor.offset(), batch.size(), false);
+        ended.completeExceptionally(
+                new TransferException(
+                        failed.reason,
+                        describe(failed),
+                        failed.block,
+                        failed.outcomes,
+                        failed.cause));
+    }
+
+    private String describe(Failure failed) {
+        StringBuilder text = new StringBuilder(toString());
+        text.append(" failed");
+        if (failed.block >= 0) {
+            text.append(" at block ")
+                    .append(failed.block)
+                    .append(" (")
+                    .append(batch.describe(failed.block))
+                    .append(')');
+        }
+        text.append(": ").append(failed.message).append("; ").append(failed.reason.advice());
+        return text.toString();
+    }
+
+    /** Waits for the end for at most so long; does not make progress. */
+    boolean awaitEnd(long nanos) throws InterruptedException {
+        try {
+            ended.get(nanos, TimeUnit.NANOSECONDS);
+            return true;
+        } catch (TimeoutException notYet) {
+            return false;
+        } catch (ExecutionException failed) {
+            return true;
+        }
+    }
+
+    /** The transfer if it is done; throws if it failed. Only once it has ended. */
+    Transfer result() {
+        TransferException failed = failure();
+        if (failed != null) {
+            throw failed;
+        }
+        return this;
+    }
+}

@@ -1,0 +1,210 @@
+package dev.verbena.transfer;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * A list of blocks to move: local address, remote address and length of each, in three primitive
+ * arrays. A batch says nothing of direction: the same batch can be written to a peer or read from
+ * it.
+ *
+ * <p>Life: fill with {@link #add}, hand to a peer, and leave unchanged until the transfer has
+ * ended; then {@link #clear} and fill again, which allocates nothing.
+ *
+ * <p>Blocks keep their order, and neighbours in that order that are adjacent in memory are merged
+ * when the batch is planned: add blocks in ascending address order where there is a choice.
+ *
+ * <p>Not thread-safe: one thread fills it, and the handing over publishes it.
+ */
+public final class TransferBatch {
+    /** The most blocks a batch can hold. */
+    public static final int MAX_BLOCKS = 1 << 28;
+
+    private static final int INITIAL_CAPACITY = 64;
+
+    private long[] localAddresses;
+    private long[] remoteAddresses;
+    private long[] lengths;
+    private int size;
+    private long bytes;
+
+    /** Makes an empty batch with a small capacity, which grows as needed. */
+    public TransferBatch() {
+        this(INITIAL_CAPACITY);
+    }
+
+    /**
+     * Makes an empty batch.
+     *
+     * @param capacity blocks it holds before its arrays must grow, at least 0
+     * @throws IllegalArgumentException if the capacity is negative or above {@link #MAX_BLOCKS}
+     */
+    public TransferBatch(int capacity) {
+        if (capacity < 0 || capacity > MAX_BLOCKS) {
+            throw new IllegalArgumentException(
+                    "capacity " + capacity + " is outside 0.." + MAX_BLOCKS + " blocks");
+        }
+        localAddresses = new long[capacity];
+        remoteAddresses = new long[capacity];
+        lengths = new long[capacity];
+    }
+
+    /**
+     * Appends one block. A block of length zero is dropped. Addresses are checked against the
+     * registered pools when the batch is planned or posted, not here.
+     *
+     * @param localAddress first byte on this side, an address in a registered pool
+     * @param remoteAddress first byte on the peer's side, an address in one of its pools
+     * @param lengthBytes bytes to move, at least 0
+     * @return this batch
+     * @throws IllegalArgumentException if the length is negative, or an end passes the address
+     *     space
+     * @throws IllegalStateException if the batch holds {@link #MAX_BLOCKS} already
+     */
+    public TransferBatch add(long localAddress, long remoteAddress, long lengthBytes) {
+        if (lengthBytes <= 0) {
+            if (lengthBytes == 0) {
+                return this;
+            }
+            throw new IllegalArgumentException(
+                    "block " + size + " has a negative length: " + lengthBytes);
+        }
+        if (Long.compareUnsigned(localAddress + lengthBytes, localAddress) < 0
+                || Long.compareUnsigned(remoteAddress + lengthBytes, remoteAddress) < 0) {
+            throw new IllegalArgumentException(
+                    "block "
+                            + size
+                            + " passes the end of the address space: "
+                            + describe(localAddress, remoteAddress, lengthBytes));
+        }
+        if (size == lengths.length) {
+            grow();
+        }
+        localAddresses[size] = localAddress;
+        remoteAddresses[size] = remoteAddress;
+        lengths[size] = lengthBytes;
+        size++;
+        bytes += lengthBytes;
+        return this;
+    }
+
+    /**
+     * Empties the batch and keeps its arrays. Only when no transfer of this batch is under way.
+     *
+     * @return this batch
+     */
+    public TransferBatch clear() {
+        size = 0;
+        bytes = 0;
+        return this;
+    }
+
+    /**
+     * Says how many blocks the batch holds.
+     *
+     * @return the number of blocks
+     */
+    public int size() {
+        return size;
+    }
+
+    /**
+     * Says whether the batch holds no block.
+     *
+     * @return true if there is nothing to move
+     */
+    public boolean isEmpty() {
+        return size == 0;
+    }
+
+    /**
+     * Says how many bytes the batch moves.
+     *
+     * @return the sum of all lengths
+     */
+    public long bytes() {
+        return bytes;
+    }
+
+    /**
+     * Gives the local address of a block.
+     *
+     * @param block index, in the order of adding
+     * @return address of its first byte on this side
+     * @throws IndexOutOfBoundsException if there is no such block
+     */
+    public long localAddress(int block) {
+        return localAddresses[Objects.checkIndex(block, size)];
+    }
+
+    /**
+     * Gives the remote address of a block.
+     *
+     * @param block index, in the order of adding
+     * @return address of its first byte on the peer's side
+     * @throws IndexOutOfBoundsException if there is no such block
+     */
+    public long remoteAddress(int block) {
+        return remoteAddresses[Objects.checkIndex(block, size)];
+    }
+
+    /**
+     * Gives the length of a block.
+     *
+     * @param block index, in the order of adding
+     * @return its length in bytes, above 0
+     * @throws IndexOutOfBoundsException if there is no such block
+     */
+    public long length(int block) {
+        return lengths[Objects.checkIndex(block, size)];
+    }
+
+    @Override
+    public String toString() {
+        return "TransferBatch[" + size + " blocks, " + bytes + " bytes]";
+    }
+
+    /** The arrays themselves, for the planner's inner loop; only the first size() entries count. */
+    long[] localAddresses() {
+        return localAddresses;
+    }
+
+    long[] remoteAddresses() {
+        return remoteAddresses;
+    }
+
+    long[] lengths() {
+        return lengths;
+    }
+
+    /** Blocks left once neighbours that are adjacent on both sides are one. */
+    int runs() {
+        int runs = size == 0 ? 0 : 1;
+        for (int i = 1; i < size; i++) {
+            boolean adjacent =
+                    localAddresses[i] == localAddresses[i - 1] + lengths[i - 1]
+                            && remoteAddresses[i] == remoteAddresses[i - 1] + lengths[i - 1];
+            runs += adjacent ? 0 : 1;
+        }
+        return runs;
+    }
+
+    /** One block in words, for messages. */
+    String describe(int block) {
+        return describe(localAddresses[block], remoteAddresses[block], lengths[block]);
+    }
+
+    private static String describe(long local, long remote, long length) {
+        return "local 0x%x, remote 0x%x, %d bytes".formatted(local, remote, length);
+    }
+
+    private void grow() {
+        if (size == MAX_BLOCKS) {
+            throw new IllegalStateException("a batch holds at most " + MAX_BLOCKS + " blocks");
+        }
+        int capacity = Math.min(MAX_BLOCKS, Math.max(INITIAL_CAPACITY, size + (size >> 1)));
+        localAddresses = Arrays.copyOf(localAddresses, capacity);
+        remoteAddresses = Arrays.copyOf(remoteAddresses, capacity);
+        lengths = Arrays.copyOf(lengths, capacity);
+    }
+}
