@@ -1,0 +1,165 @@
+package dev.verbena.kv;
+
+import dev.verbena.transfer.Node;
+import dev.verbena.transfer.Peer;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The decode side: sets pages aside for requests, tells the prefill side which, and learns when
+ * they are filled.
+ *
+ * <p>That a request is filled is told in band. Each writer ends with an immediate on every one of
+ * its queue pairs; a queue pair delivers in order, so when the last of them has arrived, every byte
+ * of the request is in memory.
+ *
+ * <p>Life: one a node, made before peers connect; {@link #expect} a request each; it needs no
+ * closing. Safe for use by several threads.
+ *
+ * <p>Source: design decision 4 of the project; SGLang's {@code KVReceiver}.
+ */
+public final class KvReceiver {
+    private final KvPools pools;
+    private final Map<Integer, KvRequest> byToken = new ConcurrentHashMap<>();
+    private final Map<Long, KvRequest> byRoom = new ConcurrentHashMap<>();
+    private final Set<Peer> introduced = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger nextToken = new AtomicInteger(1);
+
+    private KvReceiver(KvPools pools) {
+        this.pools = pools;
+    }
+
+    /**
+     * Makes the receiver of a node.
+     *
+     * @param node the node, whose registry holds the pools' memory with remote write
+     * @param pools the decode side's pools, by their addresses in this process
+     * @return the receiver
+     * @throws IllegalArgumentException if the node has a receiver already
+     */
+    public static KvReceiver on(Node node, KvPools pools) {
+        KvReceiver receiver = new KvReceiver(pools);
+        node.onMessage(KvMessage.TO_DECODE, receiver::message);
+        node.onImmediate(receiver::immediate);
+        node.onPeerLost(receiver::lost);
+        return receiver;
+    }
+
+    /**
+     * Sets pages aside for a request and tells its writers.
+     *
+     * @param room identity of the request, the same on all sides; free again once it is closed
+     * @param prefillPeers who will write it, each its own part
+     * @param pages page slots, in the order of the request's tokens; the caller's own until the
+     *     request is closed, and no one else's
+     * @return the request, to be awaited and closed; failed already if a writer is lost
+     * @throws IllegalArgumentException if the room is in use, there is no peer, or a page is
+     *     outside the pools or named twice
+     * @throws KvException if a peer cannot be told, as it is lost
+     */
+    public KvRequest expect(long room, List<Peer> prefillPeers, int[] pages) {
+        checkPages(pages);
+        if (prefillPeers.isEmpty() || new HashSet<>(prefillPeers).size() < prefillPeers.size()) {
+            throw new IllegalArgumentException(
+                    "room " + room + " needs peers that write it, each once: " + prefillPeers);
+        }
+        KvRequest request = new KvRequest(this, room, nextToken.getAndIncrement(), prefillPeers);
+        if (byRoom.putIfAbsent(room, request) != null) {
+            throw new IllegalArgumentException("room " + room + " is in use; close it first");
+        }
+        byToken.put(request.token(), request);
+        for (Peer peer : prefillPeers) {
+            try {
+                announce(peer, room, request.token(), pages);
+            } catch (IOException failure) {
+                // It was not told, so it will not write; the request fails when it is awaited.
+                request.writerEnded(
+                        peer, "writer " + peer.name() + " is lost: " + failure.getMessage());
+            }
+        }
+        return request;
+    }
+
+    /**
+     * Counts the requests that have not been closed.
+     *
+     * @return their number
+     */
+    public int openRequests() {
+        return byRoom.size();
+    }
+
+    void forget(KvRequest request) {
+        byToken.remove(request.token(), request);
+        byRoom.remove(request.room(), request);
+    }
+
+    private void announce(Peer peer, long room, int token, int[] pages) throws IOException {
+        // Two requests at once may both introduce the pools, which does no harm.
+        if (!introduced.contains(peer)) {
+            peer.send(KvMessage.TO_PREFILL, new KvMessage.Pools(pools).encode());
+            introduced.add(peer);
+        }
+        peer.send(
+                KvMessage.TO_PREFILL, new KvMessage.Announce(room, token, pages.clone()).encode());
+    }
+
+    private void checkPages(int[] pages) {
+        int limit = pools.itemCount(pools.smallestPool());
+        Set<Integer> seen = new HashSet<>();
+        for (int i = 0; i < pages.length; i++) {
+            if (pages[i] < 0 || pages[i] >= limit) {
+                throw new IllegalArgumentException(
+                        "pages[%d] is %d, outside 0..%d".formatted(i, pages[i], limit - 1));
+            }
+            if (!seen.add(pages[i])) {
+                throw new IllegalArgumentException(
+                        "pages[%d] is %d, which is in the list before".formatted(i, pages[i]));
+            }
+        }
+        if (pages.length > KvMessage.MAX_PAGES) {
+            throw new IllegalArgumentException(
+                    pages.length + " pages; a request has at most " + KvMessage.MAX_PAGES);
+        }
+    }
+
+    private void message(Peer peer, ByteBuffer bytes) {
+        switch (KvMessage.decode(bytes)) {
+            case KvMessage.Failed failed -> {
+                KvRequest request = byRoom.get(failed.room());
+                if (request != null) {
+                    request.writerEnded(peer, peer.name() + " failed it: " + failed.reason());
+                }
+            }
+            case KvMessage.Ended ended -> {
+                KvRequest request = byRoom.get(ended.room());
+                if (request != null) {
+                    request.writerEnded(peer, peer.name() + " ended it");
+                }
+            }
+            case KvMessage other ->
+                    throw new IllegalArgumentException("unexpected KV message " + other);
+        }
+    }
+
+    private void immediate(Peer peer, int token) {
+        KvRequest request = byToken.get(token);
+        if (request != null) {
+            request.arrived(peer);
+        }
+    }
+
+    private void lost(Peer peer, String reason) {
+        introduced.remove(peer);
+        for (KvRequest request : byRoom.values()) {
+            request.writerEnded(peer, "writer " + peer.name() + " is lost: " + reason);
+        }
+    }
+}
