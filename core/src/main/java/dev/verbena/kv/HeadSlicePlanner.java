@@ -9,8 +9,8 @@ import java.util.List;
  * Plans the heads that both ranks hold, token by token (category 9): different TP sizes, without
  * staging.
  *
- * <p>Shape: pages x page tokens blocks per pool; pages x runs where both ranks hold the same heads,
- * as with replication. A page is {@code [token][head][headDim]} on both sides.
+ * <p>Shape: pages x page tokens blocks per pool, or a block per run of pages where both ranks hold
+ * the same heads, as with replication. A page is {@code [token][head][headDim]} on both sides.
  *
  * <p>Which ranks take part: {@link RankMap#writersOf}. Ranks that share no head have nothing to
  * move: the batch is empty.

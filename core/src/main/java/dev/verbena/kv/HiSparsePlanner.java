@@ -93,7 +93,8 @@ public final class HiSparsePlanner {
             long tokenBytes = pairs.decodeItemBytes(pair);
             if (pageBytes % pageTokens != 0 || pageBytes / pageTokens != tokenBytes) {
                 throw new IllegalArgumentException(
-                        "a page of prefill pool %d is %d bytes, not %d tokens of the %d bytes of decode pool %d"
+                        ("a page of prefill pool %d is %d bytes, not %d tokens of the %d bytes"
+                                        + " of decode pool %d")
                                 .formatted(
                                         pair,
                                         pageBytes,
@@ -103,7 +104,8 @@ public final class HiSparsePlanner {
             }
             if ((long) prefill.itemCount(pair) * pageTokens > Integer.MAX_VALUE) {
                 throw new IllegalArgumentException(
-                        "prefill pool %d holds %d pages of %d tokens: more tokens than an index can count"
+                        ("prefill pool %d holds %d pages of %d tokens: more than an index can"
+                                        + " count")
                                 .formatted(pair, prefill.itemCount(pair), pageTokens));
             }
         }

@@ -8,10 +8,13 @@ import java.nio.charset.StandardCharsets;
  *
  * <pre>
  *   decode to prefill                          prefill to decode
- *   POOLS     the decode side's pools          FAILED  room, reason: nothing more will be written
- *   ANNOUNCE  room, token, pages               ENDED   room: an aborted request writes no more
- *   ABORT     room, reason
+ *   POOLS     the decode side's pools          FAILED  room, token, reason: no more is written
+ *   ANNOUNCE  room, token, pages               ENDED   room, token: aborted, no more is written
+ *   ABORT     room, token, reason
  * </pre>
+ *
+ * <p>The token tells a request from an earlier one of the same room: an answer that comes late must
+ * not end, and so free the pages of, its successor.
  *
  * <p>That a request is done is not said here but in band: the token comes as an immediate behind
  * the data, on every queue pair. Every message is u8 kind, then its fields, big-endian; a text is
@@ -27,23 +30,33 @@ sealed interface KvMessage {
     /** Most pages of one request. */
     int MAX_PAGES = 1 << 20;
 
+    /** Longest text. */
+    int MAX_TEXT_BYTES = 4096;
+
+    /** A room and a token, with which most messages begin. */
+    int ROOM_BYTES = Long.BYTES + Integer.BYTES;
+
     /** Most pools of one side. */
     int MAX_POOLS = 1 << 16;
 
     /** The decode side's pools, once a connection, before the first request. */
     record Pools(KvPools pools) implements KvMessage {}
 
-    /** Slots set aside for a request: page i of the request goes to {@code pages[i]}. */
+    /**
+     * Slots set aside for a request: page i of the request goes to {@code pages[i]}. Never compared,
+     * so that the array's identity does not matter.
+     */
+    @SuppressWarnings("ArrayRecordComponent")
     record Announce(long room, int token, int[] pages) implements KvMessage {}
 
     /** The decode side gives the request up, and waits for ENDED before it reuses the pages. */
-    record Abort(long room, String reason) implements KvMessage {}
+    record Abort(long room, int token, String reason) implements KvMessage {}
 
     /** The prefill side gives the request up; nothing of it is in flight any more. */
-    record Failed(long room, String reason) implements KvMessage {}
+    record Failed(long room, int token, String reason) implements KvMessage {}
 
     /** Nothing of an aborted request is in flight any more. */
-    record Ended(long room) implements KvMessage {}
+    record Ended(long room, int token) implements KvMessage {}
 
     /** Serialises a message. */
     default byte[] encode() {
@@ -55,9 +68,9 @@ sealed interface KvMessage {
                 out.putInt(message.pages.length).asIntBuffer().put(message.pages);
                 yield out.array();
             }
-            case Abort message -> encode(3, message.room, message.reason);
-            case Failed message -> encode(4, message.room, message.reason);
-            case Ended message -> encode(5, message.room, "");
+            case Abort message -> encode(3, message.room, message.token, message.reason);
+            case Failed message -> encode(4, message.room, message.token, message.reason);
+            case Ended message -> encode(5, message.room, message.token, "");
         };
     }
 
@@ -71,19 +84,21 @@ sealed interface KvMessage {
         return switch (kind) {
             case 1 -> new Pools(decodePools(in));
             case 2 -> decodeAnnounce(in);
-            case 3 -> new Abort(need(in, Long.BYTES).getLong(), text(in));
-            case 4 -> new Failed(need(in, Long.BYTES).getLong(), text(in));
-            case 5 -> new Ended(need(in, Long.BYTES).getLong());
+            case 3 -> new Abort(need(in, ROOM_BYTES).getLong(), in.getInt(), text(in));
+            case 4 -> new Failed(need(in, ROOM_BYTES).getLong(), in.getInt(), text(in));
+            case 5 -> new Ended(need(in, ROOM_BYTES).getLong(), in.getInt());
             default -> throw new IllegalArgumentException("KV message of unknown kind " + kind);
         };
     }
 
-    private static byte[] encode(int kind, long room, String text) {
+    private static byte[] encode(int kind, long room, int token, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(1 + Long.BYTES + bytes.length)
+        int length = Math.min(bytes.length, MAX_TEXT_BYTES);
+        return ByteBuffer.allocate(1 + ROOM_BYTES + length)
                 .put((byte) kind)
                 .putLong(room)
-                .put(bytes)
+                .putInt(token)
+                .put(bytes, 0, length)
                 .array();
     }
 
@@ -140,7 +155,9 @@ sealed interface KvMessage {
         return in;
     }
 
+    /** What is longer is cut: a reason is for people. */
     private static String text(ByteBuffer in) {
+        in.limit(in.position() + Math.min(in.remaining(), MAX_TEXT_BYTES));
         return StandardCharsets.UTF_8.decode(in).toString();
     }
 }

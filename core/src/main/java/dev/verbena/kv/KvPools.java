@@ -265,7 +265,8 @@ public final class KvPools {
             int upper = order[i];
             if (bases[lower] + bytes(lower) > bases[upper]) {
                 throw new IllegalArgumentException(
-                        "pools %d and %d overlap: pool %d is %d bytes from 0x%x, pool %d begins at 0x%x"
+                        ("pools %d and %d overlap: pool %d is %d bytes from 0x%x, pool %d begins"
+                                        + " at 0x%x")
                                 .formatted(
                                         Math.min(lower, upper),
                                         Math.max(lower, upper),

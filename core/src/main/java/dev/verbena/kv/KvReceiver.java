@@ -106,6 +106,10 @@ public final class KvReceiver {
         if (!introduced.contains(peer)) {
             peer.send(KvMessage.TO_PREFILL, new KvMessage.Pools(pools).encode());
             introduced.add(peer);
+            if (peer.lostReason().isPresent()) {
+                // Lost meanwhile, and told so perhaps before it was added.
+                introduced.remove(peer);
+            }
         }
         peer.send(
                 KvMessage.TO_PREFILL, new KvMessage.Announce(room, token, pages.clone()).encode());
@@ -132,20 +136,24 @@ public final class KvReceiver {
 
     private void message(Peer peer, ByteBuffer bytes) {
         switch (KvMessage.decode(bytes)) {
-            case KvMessage.Failed failed -> {
-                KvRequest request = byRoom.get(failed.room());
-                if (request != null) {
-                    request.writerEnded(peer, peer.name() + " failed it: " + failed.reason());
-                }
-            }
-            case KvMessage.Ended ended -> {
-                KvRequest request = byRoom.get(ended.room());
-                if (request != null) {
-                    request.writerEnded(peer, peer.name() + " ended it");
-                }
-            }
+            case KvMessage.Failed failed ->
+                    writerEnded(
+                            peer,
+                            failed.room(),
+                            failed.token(),
+                            peer.name() + " failed it: " + failed.reason());
+            case KvMessage.Ended ended ->
+                    writerEnded(peer, ended.room(), ended.token(), peer.name() + " ended it");
             case KvMessage other ->
                     throw new IllegalArgumentException("unexpected KV message " + other);
+        }
+    }
+
+    /** By its token: the room may stand for a later request already. */
+    private void writerEnded(Peer peer, long room, int token, String reason) {
+        KvRequest request = byToken.get(token);
+        if (request != null && request.room() == room) {
+            request.writerEnded(peer, reason);
         }
     }
 

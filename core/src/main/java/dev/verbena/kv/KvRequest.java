@@ -61,7 +61,7 @@ public final class KvRequest implements AutoCloseable {
         try {
             end.get();
         } catch (ExecutionException failure) {
-            throw failed(failure);
+            throw failed();
         }
     }
 
@@ -79,7 +79,7 @@ public final class KvRequest implements AutoCloseable {
             abort("not filled within " + timeout);
             await();
         } catch (ExecutionException failure) {
-            throw failed(failure);
+            throw failed();
         }
     }
 
@@ -184,7 +184,7 @@ public final class KvRequest implements AutoCloseable {
         }
         for (Peer writer : writing) {
             try {
-                writer.send(KvMessage.TO_PREFILL, new KvMessage.Abort(room, reason).encode());
+                writer.send(KvMessage.TO_PREFILL, new KvMessage.Abort(room, token, reason).encode());
             } catch (IOException lost) {
                 // Its loss is told to the receiver too, and ends it as a writer.
             }
@@ -193,8 +193,8 @@ public final class KvRequest implements AutoCloseable {
     }
 
     /** A new exception, so that its stack trace is the waiting thread's. */
-    private static KvException failed(ExecutionException failure) {
-        Throwable cause = failure.getCause();
+    private KvException failed() {
+        Throwable cause = end.exceptionNow();
         return new KvException(String.valueOf(cause.getMessage()), cause);
     }
 }

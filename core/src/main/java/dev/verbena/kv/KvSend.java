@@ -14,12 +14,18 @@ import org.jspecify.annotations.Nullable;
  * A request on the prefill side: chunks of pages, written as prefill produces them.
  *
  * <p>It ends once: done when the last chunk has been acknowledged, or failed. The decode side is told
- * that it failed only when nothing of it is in flight, so that it may use the pages again.
+ * that it failed only when all that was written has been acknowledged, so that it may use the pages
+ * again. Where a transfer failed, packets of it may still be on the wire: then nothing is said, as
+ * the connection has failed with it, and the decode side counts the writer as ended once its own
+ * queue pairs are gone.
  *
  * <p>Life: {@link KvSender#begin}, {@link #chunk} any number of times, {@link #last}, {@link #await},
  * {@link #close}. Chunks are for one thread at a time; the rest is safe for any.
  */
 public final class KvSend implements AutoCloseable {
+    private static final String CLOSED_EARLY =
+            "the prefill side closed the request before its last chunk";
+
     private final KvSender sender;
     private final Peer peer;
     private final KvPools prefillPools;
@@ -37,6 +43,8 @@ public final class KvSend implements AutoCloseable {
     private @Nullable String failure;
     private @Nullable Throwable failureCause;
     private boolean abortedByDecode;
+    private boolean transferFailed;
+    private boolean closing;
     private boolean told;
 
     KvSend(
@@ -116,7 +124,7 @@ public final class KvSend implements AutoCloseable {
      * @param reason for the decode side
      */
     public void fail(String reason) {
-        fail(reason, null, false);
+        fail(reason, null);
     }
 
     /**
@@ -137,7 +145,7 @@ public final class KvSend implements AutoCloseable {
         try {
             end.get();
         } catch (ExecutionException failed) {
-            Throwable cause = failed.getCause();
+            Throwable cause = end.exceptionNow();
             throw new KvException(String.valueOf(cause.getMessage()), cause);
         }
     }
@@ -148,12 +156,13 @@ public final class KvSend implements AutoCloseable {
      */
     @Override
     public void close() {
+        boolean complete;
         synchronized (this) {
-            if (lastGiven) {
-                // It ends by itself.
-            } else {
-                fail("the prefill side closed the request before its last chunk");
-            }
+            complete = lastGiven;
+            closing = true;
+        }
+        if (!complete) {
+            fail(CLOSED_EARLY);
         }
         boolean interrupted = false;
         while (!end.isDone()) {
@@ -175,33 +184,82 @@ public final class KvSend implements AutoCloseable {
         return "send of room " + room + " to " + peer;
     }
 
-    /** The decode side gives the request up. */
+    boolean isOf(Peer decode, int announcedToken) {
+        return peer.equals(decode) && token == announcedToken;
+    }
+
+    /** The decode side gives the request up, and waits for an answer. */
     void aborted(String reason) {
-        fail(reason, null, true);
+        boolean over;
+        synchronized (this) {
+            over = told;
+            abortedByDecode |= !over && failure == null;
+        }
+        if (over) {
+            // It ended before it heard of this, and nothing of it is in flight.
+            KvSender.answer(peer, new KvMessage.Ended(room, token));
+        } else {
+            fail(reason, null);
+        }
+    }
+
+    /** The peer is lost, and nothing to it is in flight: a complete request has its end already. */
+    void lost(String reason) {
+        synchronized (this) {
+            if (lastGiven) {
+                return;
+            }
+        }
+        fail(peer + " is lost: " + reason, null);
     }
 
     private Transfer post(int[] prefillPages, boolean last) {
+        int first;
         synchronized (this) {
             checkOpen(prefillPages.length, last);
-            int[] slots =
-                    Arrays.copyOfRange(
-                            decodePages, pagesGiven, pagesGiven + prefillPages.length);
-            TransferBatch batch =
-                    PagePlanner.plan(prefillPools, decodePools, prefillPages, slots);
-            Transfer transfer;
-            try {
-                transfer = last ? peer.write(batch, token) : peer.write(batch);
-            } catch (IllegalStateException lost) {
-                fail(String.valueOf(lost.getMessage()), lost, false);
-                throw failedException();
-            }
+            first = pagesGiven;
             pagesGiven += prefillPages.length;
             lastGiven = last;
+            // From here on the request does not end before the transfer that is about to begin.
             inFlight++;
-            transfers.add(transfer);
-            transfer.completion().whenComplete((done, failed) -> transferEnded(failed));
-            return transfer;
         }
+        // Not under the lock: posting may tell the ends of other requests' transfers, which take
+        // their locks.
+        Transfer transfer;
+        try {
+            transfer = write(first, prefillPages, last);
+        } catch (IllegalStateException lost) {
+            postEnded(lost, false);
+            throw failedException();
+        } catch (RuntimeException refused) {
+            withdraw(prefillPages.length);
+            throw refused;
+        }
+        synchronized (this) {
+            transfers.removeIf(Transfer::isDone);
+            transfers.add(transfer);
+        }
+        transfer.completion().whenComplete((done, failed) -> postEnded(failed, true));
+        return transfer;
+    }
+
+    private Transfer write(int first, int[] prefillPages, boolean last) {
+        int[] slots = Arrays.copyOfRange(decodePages, first, first + prefillPages.length);
+        TransferBatch batch = PagePlanner.plan(prefillPools, decodePools, prefillPages, slots);
+        return last ? peer.write(batch, token) : peer.write(batch);
+    }
+
+    /** Takes a chunk back that was refused before anything of it was posted. */
+    private void withdraw(int pages) {
+        synchronized (this) {
+            pagesGiven -= pages;
+            lastGiven = false;
+            inFlight--;
+            if (closing) {
+                note(CLOSED_EARLY, null);
+            }
+        }
+        endIfQuiet();
     }
 
     private void checkOpen(int pages, boolean last) {
@@ -224,35 +282,38 @@ public final class KvSend implements AutoCloseable {
         }
     }
 
-    private void transferEnded(@Nullable Throwable failed) {
+    private void postEnded(@Nullable Throwable failed, boolean posted) {
         synchronized (this) {
             inFlight--;
-        }
-        if (failed != null) {
-            fail(String.valueOf(failed.getMessage()), failed, false);
-        } else {
-            endIfQuiet();
-        }
-    }
-
-    private void fail(String reason, @Nullable Throwable cause, boolean byDecode) {
-        synchronized (this) {
-            if (end.isDone() && byDecode) {
-                KvSender.answer(peer, new KvMessage.Ended(room));
-                return;
+            if (failed != null) {
+                // In one step with the count, or another thread might see a quiet, sound request.
+                transferFailed |= posted;
+                note(String.valueOf(failed.getMessage()), failed);
             }
-            if (failure == null && !end.isDone()) {
-                failure = reason;
-                failureCause = cause;
-            }
-            abortedByDecode |= byDecode;
         }
         endIfQuiet();
+    }
+
+    private void fail(String reason, @Nullable Throwable cause) {
+        synchronized (this) {
+            note(reason, cause);
+        }
+        endIfQuiet();
+    }
+
+    /** Notes the first failure, unless the request has ended; with the lock. */
+    private void note(String reason, @Nullable Throwable cause) {
+        if (failure == null && !told) {
+            failure = reason;
+            failureCause = cause;
+        }
     }
 
     /** Ends the request once nothing is in flight, and tells the decode side if it failed. */
     private void endIfQuiet() {
         String reason;
+        boolean answer;
+        boolean aborted;
         synchronized (this) {
             boolean over = failure != null || lastGiven;
             if (!over || inFlight > 0 || told) {
@@ -260,17 +321,22 @@ public final class KvSend implements AutoCloseable {
             }
             told = true;
             reason = failure;
+            answer = !transferFailed;
+            aborted = abortedByDecode;
         }
+        answer |= peer.isOpen();
         sender.forget(this);
         if (reason == null) {
             end.complete(this);
             return;
         }
-        KvSender.answer(
-                peer,
-                abortedByDecode
-                        ? new KvMessage.Ended(room)
-                        : new KvMessage.Failed(room, reason));
+        if (answer) {
+            KvSender.answer(
+                    peer,
+                    aborted
+                            ? new KvMessage.Ended(room, token)
+                            : new KvMessage.Failed(room, token, reason));
+        }
         end.completeExceptionally(failedException());
     }
 

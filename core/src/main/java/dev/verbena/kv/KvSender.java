@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The prefill side: hears which pages decode nodes have set aside, and writes requests into them.
@@ -22,6 +23,9 @@ public final class KvSender {
     /** Requests that may be announced and not yet begun; more are refused. */
     private static final int MAX_ANNOUNCED = 1 << 16;
 
+    /** Pages of all requests that are announced and not yet begun: four bytes of memory each. */
+    private static final long MAX_ANNOUNCED_PAGES = 1 << 24;
+
     /** A request that a decode node waits for. */
     private record Announced(Peer peer, KvPools decodePools, KvMessage.Announce announce) {}
 
@@ -31,6 +35,7 @@ public final class KvSender {
     private final Map<Peer, KvPools> decodePools = new HashMap<>();
     private final Map<Long, Announced> announced = new HashMap<>();
     private final Map<Long, KvSend> sends = new HashMap<>();
+    private long announcedPages;
 
     private KvSender(KvPools pools) {
         this.pools = pools;
@@ -47,7 +52,7 @@ public final class KvSender {
     public static KvSender on(Node node, KvPools pools) {
         KvSender sender = new KvSender(pools);
         node.onMessage(KvMessage.TO_PREFILL, sender::message);
-        node.onPeerLost((peer, reason) -> sender.lost(peer));
+        node.onPeerLost(sender::lost);
         return sender;
     }
 
@@ -64,7 +69,7 @@ public final class KvSender {
         long deadline = System.nanoTime() + timeout.toNanos();
         synchronized (lock) {
             Announced found;
-            while ((found = announced.remove(room)) == null) {
+            while ((found = forgetAnnounced(room)) == null) {
                 long millis = (deadline - System.nanoTime()) / 1_000_000;
                 if (millis <= 0) {
                     throw new KvException(
@@ -110,7 +115,9 @@ public final class KvSender {
         switch (KvMessage.decode(bytes)) {
             case KvMessage.Pools message -> {
                 synchronized (lock) {
-                    decodePools.put(peer, message.pools());
+                    if (peer.lostReason().isEmpty()) {
+                        decodePools.put(peer, message.pools());
+                    }
                 }
             }
             case KvMessage.Announce announce -> announced(peer, announce);
@@ -124,6 +131,10 @@ public final class KvSender {
         long room = announce.room();
         String refusal = null;
         synchronized (lock) {
+            if (peer.lostReason().isPresent()) {
+                // What is kept of it was dropped, or will be; nobody drops what comes later.
+                return;
+            }
             KvPools remote = decodePools.get(peer);
             if (remote == null) {
                 throw new IllegalArgumentException("a request was announced before the pools");
@@ -132,13 +143,16 @@ public final class KvSender {
                 refusal = "room " + room + " is in use on the prefill side";
             } else if (announced.size() == MAX_ANNOUNCED) {
                 refusal = "the prefill side has " + MAX_ANNOUNCED + " requests waiting";
+            } else if (announcedPages + announce.pages().length > MAX_ANNOUNCED_PAGES) {
+                refusal = "the prefill side has " + announcedPages + " pages waiting";
             } else {
                 announced.put(room, new Announced(peer, remote, announce));
+                announcedPages += announce.pages().length;
                 lock.notifyAll();
             }
         }
         if (refusal != null) {
-            answer(peer, new KvMessage.Failed(room, refusal));
+            answer(peer, new KvMessage.Failed(room, announce.token(), refusal));
         }
     }
 
@@ -146,25 +160,44 @@ public final class KvSender {
         KvSend send;
         synchronized (lock) {
             Announced waiting = announced.get(abort.room());
-            if (waiting != null && waiting.peer.equals(peer)) {
-                announced.remove(abort.room());
+            if (waiting != null
+                    && waiting.peer.equals(peer)
+                    && waiting.announce.token() == abort.token()) {
+                forgetAnnounced(abort.room());
             }
             send = sends.get(abort.room());
         }
-        if (send != null && send.peer().equals(peer)) {
+        if (send != null && send.isOf(peer, abort.token())) {
             send.aborted(abort.reason());
         } else {
             // Not begun, or over: nothing of it is in flight.
-            answer(peer, new KvMessage.Ended(abort.room()));
+            answer(peer, new KvMessage.Ended(abort.room(), abort.token()));
         }
     }
 
-    private void lost(Peer peer) {
+    private void lost(Peer peer, String reason) {
+        List<KvSend> open = new ArrayList<>();
         synchronized (lock) {
             decodePools.remove(peer);
-            announced.values().removeIf(waiting -> waiting.peer.equals(peer));
+            for (Announced waiting : List.copyOf(announced.values())) {
+                if (waiting.peer.equals(peer)) {
+                    forgetAnnounced(waiting.announce.room());
+                }
+            }
+            for (KvSend send : sends.values()) {
+                if (send.peer().equals(peer)) {
+                    open.add(send);
+                }
+            }
         }
-        // Requests under way fail by their transfers.
+        open.forEach(send -> send.lost(reason));
+    }
+
+    /** With the lock. */
+    private @Nullable Announced forgetAnnounced(long room) {
+        Announced waiting = announced.remove(room);
+        announcedPages -= waiting == null ? 0 : waiting.announce.pages().length;
+        return waiting;
     }
 
     static void answer(Peer peer, KvMessage message) {

@@ -62,7 +62,8 @@ final class PoolPairs {
             int decodePool = pairs.decodePools[pair];
             if (prefill.itemBytes(pair) != decode.itemBytes(decodePool)) {
                 throw new IllegalArgumentException(
-                        "items of prefill pool %d are %d bytes, those of decode pool %d are %d bytes"
+                        ("items of prefill pool %d are %d bytes, those of decode pool %d are"
+                                        + " %d bytes")
                                 .formatted(
                                         pair,
                                         prefill.itemBytes(pair),

@@ -10,7 +10,9 @@ import java.util.Arrays;
  * to the region of this rank in the decode rank's staging area, and scattered there into its pools.
  *
  * <pre>
- * prefill pools --gather--> prefill staging --bulk--> decode staging + rank offset --scatter--> decode pools
+ * prefill pools  --gather-->   prefill staging
+ *                --bulk-->     decode staging + rank offset
+ *                --scatter-->  decode pools
  * </pre>
  *
  * <p>A region is {@code [pool][token][shared head]}, pools in the order of the side's pools (a

@@ -11,19 +11,18 @@
  * <table>
  * <caption>Which planner plans what</caption>
  * <tr><th>category</th><th>planner</th><th>what moves</th></tr>
- * <tr><td>1</td><td>{@link dev.verbena.kv.PagePlanner}</td><td>pages, all layers in a batch</td></tr>
- * <tr><td>2</td><td>{@link dev.verbena.kv.LayerPlanner}</td><td>pages, a batch per layer</td></tr>
- * <tr><td>3</td><td>{@link dev.verbena.kv.HiSparsePlanner}</td><td>pages to single tokens</td></tr>
- * <tr><td>4</td><td>{@link dev.verbena.kv.StatePlanner}</td><td>sliding window and NSA state</td></tr>
- * <tr><td>5</td><td>{@link dev.verbena.kv.StagingPlanner}</td><td>heads, through staging areas</td></tr>
- * <tr><td>6</td><td>{@link dev.verbena.kv.AuxPlanner}</td><td>one item of each auxiliary buffer</td></tr>
- * <tr><td>7</td><td>{@link dev.verbena.kv.MambaPlanner}</td><td>Mamba state, whole</td></tr>
- * <tr><td>8</td><td>{@link dev.verbena.kv.MambaSlicePlanner}</td><td>Mamba state, sliced</td></tr>
- * <tr><td>9</td><td>{@link dev.verbena.kv.HeadSlicePlanner}</td><td>heads, token by token</td></tr>
+ * <tr><td>1</td><td>{@link PagePlanner}</td><td>pages, all layers in a batch</td></tr>
+ * <tr><td>2</td><td>{@link LayerPlanner}</td><td>pages, a batch per layer</td></tr>
+ * <tr><td>3</td><td>{@link HiSparsePlanner}</td><td>pages to single tokens</td></tr>
+ * <tr><td>4</td><td>{@link StatePlanner}</td><td>sliding window and NSA state</td></tr>
+ * <tr><td>5</td><td>{@link StagingPlanner}</td><td>heads, through staging areas</td></tr>
+ * <tr><td>6</td><td>{@link AuxPlanner}</td><td>one item of each auxiliary buffer</td></tr>
+ * <tr><td>7</td><td>{@link MambaPlanner}</td><td>Mamba state, whole</td></tr>
+ * <tr><td>8</td><td>{@link MambaSlicePlanner}</td><td>Mamba state, sliced</td></tr>
+ * <tr><td>9</td><td>{@link HeadSlicePlanner}</td><td>heads, token by token</td></tr>
  * </table>
  *
- * <p>{@link dev.verbena.kv.RankMap} says which prefill rank writes which heads to which decode
- * rank.
+ * <p>{@link RankMap} says which prefill rank writes which heads to which decode rank.
  *
  * <p>Imports: the planners know {@code dev.verbena.transfer.TransferBatch} and nothing else,
  * neither verbs nor foreign memory. Threads: values are immutable and planners hold no state, so
