@@ -128,7 +128,7 @@ public final class AddressMap<T> {
             int next = last + 1;
             if (next == starts.length
                     || starts[next] != ends[last]
-                    || owners.get(next) != owners.get(index)) {
+                    || !owners.get(next).equals(owners.get(index))) {
                 return false;
             }
             last = next;

@@ -81,6 +81,8 @@ final class BatchRegistration {
         progress.registered(poolsDone, requests.size(), bytesDone, bytesTotal);
     }
 
+    // One throwable may come twice, and must not be made to suppress itself.
+    @SuppressWarnings("ReferenceEquality")
     private synchronized void fail(Throwable failed) {
         if (failure == null) {
             failure = failed;

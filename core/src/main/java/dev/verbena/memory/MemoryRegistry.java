@@ -116,6 +116,8 @@ public final class MemoryRegistry implements AutoCloseable {
      * @throws VerbsException as {@link #register}
      * @throws OutOfMemoryError if the memory cannot be had
      */
+    // The pool closes the arena.
+    @SuppressWarnings("MustBeClosedChecker")
     public Pool allocate(String name, long lengthBytes, Access... access) {
         if (lengthBytes <= 0) {
             throw new IllegalArgumentException(

@@ -98,7 +98,7 @@ public enum CompletionStatus {
      * @return the status, or {@link #UNKNOWN}
      */
     public static CompletionStatus of(int number) {
-        return number >= 0 && number < UNKNOWN.ordinal() ? BY_NUMBER[number] : UNKNOWN;
+        return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : UNKNOWN;
     }
 
     /**

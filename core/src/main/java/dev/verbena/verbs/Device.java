@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_GID_TYPE_ROCE_V1;
+import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_GID_TYPE_ROCE_V2;
+
 import dev.verbena.bindings.Errno;
 import dev.verbena.bindings.VerbsCalls;
 import dev.verbena.bindings.VerbsInline;
@@ -276,9 +279,16 @@ public final class Device implements AutoCloseable {
         byte[] bytes = ibv_gid_entry.gid(entry).toArray(ValueLayout.JAVA_BYTE);
         return new Gid(
                 index,
-                Gid.Type.values()[ibv_gid_entry.gid_type(entry)],
+                gidType(ibv_gid_entry.gid_type(entry)),
                 new Gid.Address(bytes),
                 ibv_gid_entry.ndev_ifindex(entry));
+    }
+
+    private static Gid.Type gidType(int number) {
+        if (number == IBV_GID_TYPE_ROCE_V1()) {
+            return Gid.Type.ROCE_V1;
+        }
+        return number == IBV_GID_TYPE_ROCE_V2() ? Gid.Type.ROCE_V2 : Gid.Type.INFINIBAND;
     }
 
     /** The kernel's list of devices, freed on close; opened devices outlive it. */

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.bindings.Errno;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +45,11 @@ public final class VerbsException extends RuntimeException {
      */
     public VerbsException(String verb, int errno, String arguments) {
         this(verb, errno, arguments, null);
+    }
+
+    @Override
+    public String getMessage() {
+        return Objects.requireNonNull(super.getMessage());
     }
 
     /**
