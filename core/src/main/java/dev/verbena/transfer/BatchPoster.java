@@ -17,7 +17,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -39,14 +43,25 @@ import org.jspecify.annotations.Nullable;
  */
 public final class BatchPoster implements AutoCloseable {
     private static final Logger LOG = System.getLogger(BatchPoster.class.getName());
-    private static final Transfer[] NO_TRANSFERS = {};
     private static final int[] NO_IMMEDIATES = {};
 
     private static final int COMPLETIONS_A_POLL = 64;
     private static final int REFUSALS_IN_A_PLAN = 16;
 
-    /** A scatter-gather entry has 32 bits for its length; keep well below. */
-    private static final long LONGEST_MESSAGE = 1L << 30;
+    /**
+     * Completions taken before others get their turn: a peer that sends immediates without end must
+     * cost neither memory nor the deadlines.
+     */
+    private static final int COMPLETIONS_A_TURN = 1 << 14;
+
+    /**
+     * Longest message. Nothing is seen of a message until all of it is done, so one that takes as
+     * long as the progress deadline would fail; and no device gains by longer ones.
+     */
+    private static final long LONGEST_MESSAGE = 64L << 20;
+
+    /** Between looks while closing waits for the device. */
+    private static final long CLOSING_TICK_NANOS = 50_000;
 
     private final PosterOptions options;
     private final CompletionQueue completionQueue;
@@ -64,8 +79,14 @@ public final class BatchPoster implements AutoCloseable {
     /** Transfers that have not ended. */
     private final Set<Transfer> underWay = new HashSet<>();
 
-    /** Transfers that have ended, to be told once the lock is given up. */
-    private final ArrayDeque<Transfer> ended = new ArrayDeque<>();
+    /**
+     * Transfers that have ended, to be told by whoever has given up the lock. Shared, so that a
+     * callback that waits for another transfer finds the end of that one here.
+     */
+    private final Queue<Transfer> ended = new ConcurrentLinkedQueue<>();
+
+    /** Transfers whose end has not been told. */
+    private final Set<Transfer> untold = ConcurrentHashMap.newKeySet();
 
     private int nextQueue;
     private long lastProgressNanos;
@@ -123,11 +144,23 @@ public final class BatchPoster implements AutoCloseable {
         this.listener = listener;
         this.sends = new SendQueue[queuePairs.size()];
         this.receives = new ReceiveQueue[queuePairs.size()];
-        for (int i = 0; i < sends.length; i++) {
-            QueuePair pair = queuePairs.get(i);
-            sends[i] = new SendQueue(i, pair, options.sendRequests(), pair.options().sendSge());
-            receives[i] = new ReceiveQueue(i, pair, options.receiveRequests());
-            receives[i].postAll();
+        int made = 0;
+        try {
+            for (QueuePair pair : queuePairs) {
+                int sge = pair.options().sendSge();
+                sends[made] = new SendQueue(made, pair, options.sendRequests(), sge);
+                receives[made] = new ReceiveQueue(made, pair, options.receiveRequests());
+                made++;
+                receives[made - 1].postAll();
+            }
+        } catch (RuntimeException failure) {
+            // The queue pairs go first, as receives of theirs may be posted.
+            for (int i = 0; i < made; i++) {
+                sends[i].close();
+                receives[i].close();
+            }
+            completions.close();
+            throw failure;
         }
     }
 
@@ -175,6 +208,7 @@ public final class BatchPoster implements AutoCloseable {
                 lastProgressNanos = System.nanoTime();
             }
             underWay.add(transfer);
+            untold.add(transfer);
             waiting.add(transfer);
             pump();
         } finally {
@@ -211,8 +245,7 @@ public final class BatchPoster implements AutoCloseable {
             pieces += cursor.pieces();
             longest = Math.max(longest, cursor.bytes());
         }
-        int chain = Math.min(options.chainRequests(), options.sendRequests());
-        long doorbells = (requests + chain - 1) / chain;
+        long doorbells = Math.ceilDiv(requests, (long) Math.min(share(batch), options.sendRequests()));
         return new TransferPlan(
                 batch.size(),
                 batch.runs(),
@@ -228,7 +261,7 @@ public final class BatchPoster implements AutoCloseable {
      * Takes completions, posts what has room now, and looks at the deadline. Does nothing if another
      * thread is at it.
      *
-     * @return true while transfers are under way
+     * @return true while transfers are under way, or completions wait
      */
     public boolean progress() {
         if (!lock.tryLock()) {
@@ -236,10 +269,10 @@ public final class BatchPoster implements AutoCloseable {
         }
         boolean more;
         try {
-            takeCompletions();
+            boolean completionsWait = takeCompletions();
             pump();
             checkDeadlines(System.nanoTime());
-            more = !underWay.isEmpty();
+            more = completionsWait || !underWay.isEmpty();
         } finally {
             unlock();
         }
@@ -287,7 +320,7 @@ public final class BatchPoster implements AutoCloseable {
         fail(FailureReason.CLOSED, "this side closed the connection", null);
         long deadline = System.nanoTime() + options.drainDeadline().toNanos();
         while (progress() && System.nanoTime() - deadline < 0) {
-            Thread.onSpinWait();
+            LockSupport.parkNanos(CLOSING_TICK_NANOS);
         }
         lock.lock();
         try {
@@ -301,6 +334,13 @@ public final class BatchPoster implements AutoCloseable {
             }
         } finally {
             unlock();
+        }
+        // Another thread may be about to tell an end. It waits for nobody until it has.
+        for (Transfer transfer : untold) {
+            while (!transfer.isDone()) {
+                progress();
+                LockSupport.parkNanos(CLOSING_TICK_NANOS);
+            }
         }
     }
 
@@ -374,7 +414,7 @@ public final class BatchPoster implements AutoCloseable {
             Transfer transfer = waiting.element();
             if (!transfer.cursor().atEnd()) {
                 SendQueue queue = queueWithRoom();
-                if (queue == null || !accepted(transfer, post(transfer, queue))) {
+                if (queue == null || !posted(transfer, queue)) {
                     return;
                 }
             } else if (owesImmediates(transfer)) {
@@ -383,7 +423,7 @@ public final class BatchPoster implements AutoCloseable {
                     return;
                 }
                 int immediate = transfer.immediate().getAsInt();
-                if (!accepted(transfer, queue.postImmediate(transfer, immediate))) {
+                if (!accepted(transfer, queue, queue.postImmediate(transfer, immediate))) {
                     return;
                 }
                 transfer.immediatePosted();
@@ -395,15 +435,45 @@ public final class BatchPoster implements AutoCloseable {
         }
     }
 
-    private SendQueue.Posted post(Transfer transfer, SendQueue queue) {
-        // With several queue pairs a batch is dealt out in shares, so that all of them work on it.
-        int share = Math.ceilDiv(transfer.batch().size(), sends.length);
-        int limit = Math.min(queue.room(), Math.min(options.chainRequests(), Math.max(share, 1)));
-        return queue.post(transfer, limit);
+    /** Posts to one queue. False if posting must pause. */
+    private boolean posted(Transfer transfer, SendQueue queue) {
+        int limit = Math.min(queue.room(), share(transfer.batch()));
+        SendQueue.Posted posted;
+        try {
+            posted = queue.post(transfer, limit);
+        } catch (IndexOutOfBoundsException changed) {
+            giveUp(transfer, queue, changed);
+            return true;
+        }
+        return accepted(transfer, queue, posted);
     }
 
-    /** Goes round the queues, so that each gets its turn. */
+    /** Fails one transfer whose blocks are no longer those that were checked; others go on. */
+    private void giveUp(Transfer transfer, SendQueue queue, RuntimeException changed) {
+        String message = "the batch was changed while it was under way";
+        transfer.fail(FailureReason.POST_REFUSED, message, -1, changed);
+        queue.postDrainMarker();
+        waiting.remove(transfer);
+        transfer.allPosted();
+        endIfIdle(transfer);
+    }
+
+    /** With several queue pairs a batch is dealt out in shares, so that all of them work on it. */
+    private int share(TransferBatch batch) {
+        int share = Math.ceilDiv(batch.size(), sends.length);
+        return Math.min(options.chainRequests(), Math.max(share, 1));
+    }
+
+    /**
+     * Goes round the queues, so that each gets its turn; but first one whose last chain was taken in
+     * part, as what it took completes with what comes behind.
+     */
     private @Nullable SendQueue queueWithRoom() {
+        for (SendQueue queue : sends) {
+            if (queue.endsUnsignaled()) {
+                return queue;
+            }
+        }
         for (int i = 0; i < sends.length; i++) {
             SendQueue queue = sends[nextQueue];
             nextQueue = (nextQueue + 1) % sends.length;
@@ -419,45 +489,40 @@ public final class BatchPoster implements AutoCloseable {
     }
 
     /** False if posting must pause: the driver's queue is full, or it refused for good. */
-    private boolean accepted(Transfer transfer, SendQueue.Posted posted) {
+    private boolean accepted(Transfer transfer, SendQueue queue, SendQueue.Posted posted) {
         if (posted == SendQueue.Posted.REFUSED) {
-            SendQueue refusing = refusingQueue();
+            QueuePair pair = queue.queuePair();
             VerbsException cause =
-                    new VerbsException(
-                            "ibv_post_send",
-                            refusing.queuePair().postErrno(),
-                            refusing.queuePair().toString());
-            int block = transfer.cursor().atEnd() ? -1 : transfer.cursor().block();
-            transfer.fail(FailureReason.POST_REFUSED, cause.getMessage(), block, cause);
+                    new VerbsException("ibv_post_send", pair.postErrno(), pair.toString());
+            transfer.fail(
+                    FailureReason.POST_REFUSED, cause.getMessage(), queue.refusedBlock(), cause);
             stop(FailureReason.POST_REFUSED, cause.getMessage(), cause);
         }
         return posted == SendQueue.Posted.ALL;
     }
 
-    private SendQueue refusingQueue() {
-        for (SendQueue queue : sends) {
-            if (queue.queuePair().postErrno() != 0) {
-                return queue;
-            }
-        }
-        return sends[0];
-    }
-
     // --- Completions; the lock is held ---
 
-    private void takeCompletions() {
+    /** True if it left some for the next turn. */
+    private boolean takeCompletions() {
         if (closed) {
-            return;
+            return false;
         }
         try {
+            int taken = 0;
             while (completionQueue.poll(completions) > 0) {
                 for (int i = 0; i < completions.count(); i++) {
                     take(i);
+                }
+                taken += completions.count();
+                if (taken >= COMPLETIONS_A_TURN) {
+                    return true;
                 }
             }
         } catch (VerbsException failure) {
             stop(FailureReason.DEVICE, failure.getMessage(), failure);
         }
+        return false;
     }
 
     private void take(int index) {
@@ -533,6 +598,8 @@ public final class BatchPoster implements AutoCloseable {
     /** Ends a transfer that has nothing in flight and nothing left to post. */
     private void endIfIdle(Transfer transfer) {
         if (transfer.isIdle() && underWay.remove(transfer)) {
+            // Before the end is told: whoever hears of it may close the pools.
+            transfer.releasePools();
             ended.add(transfer);
         }
     }
@@ -549,6 +616,7 @@ public final class BatchPoster implements AutoCloseable {
         for (SendQueue queue : sends) {
             try {
                 queue.queuePair().stop();
+                queue.postDrainMarker();
             } catch (VerbsException | IllegalStateException failure) {
                 // The drain deadline then destroys the queue pair, which stops it as well.
                 LOG.log(Level.WARNING, "could not stop a queue pair", failure);
@@ -589,6 +657,9 @@ public final class BatchPoster implements AutoCloseable {
     private void failWithoutProgress(long patienceNanos) {
         lock.lock();
         try {
+            // The completions that show progress may not have been taken yet.
+            takeCompletions();
+            pump();
             stopWithoutProgress(System.nanoTime(), patienceNanos);
         } finally {
             unlock();
@@ -613,12 +684,7 @@ public final class BatchPoster implements AutoCloseable {
 
     /** Gives up the lock, then tells what happened under it: nobody is called with it held. */
     private void unlock() {
-        Transfer[] done = NO_TRANSFERS;
         int[] values = NO_IMMEDIATES;
-        if (!ended.isEmpty()) {
-            done = ended.toArray(NO_TRANSFERS);
-            ended.clear();
-        }
         if (arrivedCount > 0) {
             values = Arrays.copyOf(arrived, arrivedCount);
             arrivedCount = 0;
@@ -626,18 +692,25 @@ public final class BatchPoster implements AutoCloseable {
         Stop newStop = stopToTell;
         stopToTell = null;
         lock.unlock();
-        try {
-            for (int value : values) {
-                listener.immediate(value);
-            }
-            if (newStop != null) {
-                listener.stopped(newStop.reason, newStop.message);
-            }
-        } catch (RuntimeException failure) {
-            LOG.log(Level.WARNING, "a listener failed", failure);
+        for (int value : values) {
+            tell(() -> listener.immediate(value));
         }
-        for (Transfer transfer : done) {
+        if (newStop != null) {
+            tell(() -> listener.stopped(newStop.reason, newStop.message));
+        }
+        Transfer transfer;
+        while ((transfer = ended.poll()) != null) {
             transfer.end();
+            untold.remove(transfer);
+        }
+    }
+
+    /** Whatever a listener throws, an error too, must not keep others from being told. */
+    private static void tell(Runnable listening) {
+        try {
+            listening.run();
+        } catch (Throwable failure) {
+            LOG.log(Level.ERROR, "a listener failed", failure);
         }
     }
 }

@@ -193,8 +193,13 @@ final class ControlConnection implements AutoCloseable {
     /**
      * Ends the handshake: from now on frames go to the handler, and silence counts. A connection
      * that has ended before tells the handler so.
+     *
+     * @throws IllegalStateException if it was started before
      */
     void start(Handler handler) {
+        if (reader != null) {
+            throw new IllegalStateException(this + " was started before");
+        }
         handshake.close();
         Thread thread =
                 Thread.ofVirtual()
@@ -215,17 +220,20 @@ final class ControlConnection implements AutoCloseable {
      * the connection. Closing once more, or after the end, changes nothing.
      */
     void close(String farewell) {
-        leave(ControlFrame.GOODBYE, farewell, "closed by this side: " + farewell);
+        leave(
+                ControlFrame.GOODBYE,
+                farewell,
+                new End(this + " closed by this side: " + farewell, null));
     }
 
     /** Like {@link #close(String)}, but tells the peer that it is not wanted. */
     void refuse(String words) {
-        leave(ControlFrame.REFUSED, words, "refused by this side: " + words);
+        leave(ControlFrame.REFUSED, words, new End(this + " refused by this side: " + words, null));
     }
 
-    private void leave(byte kind, String words, String reason) {
+    private void leave(byte kind, String words, End why) {
         handshake.close();
-        if (!end.complete(new End("connection with " + peer + " " + reason, null))) {
+        if (!end.complete(why)) {
             return;
         }
         Runnable cut = () -> ControlSocket.close(socket.raw());
@@ -322,7 +330,8 @@ final class ControlConnection implements AutoCloseable {
             long millis = options.silenceLimit().toMillis();
             end("%s is lost: silent for %d ms".formatted(peer, millis), e);
         } catch (ControlProtocolException e) {
-            end(peer + " broke the protocol: " + e.getMessage(), e);
+            End why = new End(peer + " broke the protocol: " + e.getMessage(), e);
+            leave(ControlFrame.GOODBYE, "a breach of protocol: " + e.getMessage(), why);
         } catch (IOException e) {
             end(peer + " is lost: " + e.getMessage(), e);
         } finally {
@@ -344,9 +353,11 @@ final class ControlConnection implements AutoCloseable {
                     handler.frame(frame);
                 } catch (Throwable failure) {
                     // Whatever it is, an Error too: the connection must not die in silence.
-                    end(
-                            "a %s of %s could not be handled: %s".formatted(frame, peer, failure),
-                            failure);
+                    String what = frame + " could not be handled: " + failure;
+                    leave(
+                            ControlFrame.GOODBYE,
+                            what,
+                            new End(peer + " is cut off: a " + what, failure));
                 }
             }
         }

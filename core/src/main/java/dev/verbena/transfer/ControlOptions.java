@@ -48,13 +48,13 @@ record ControlOptions(
         }
     }
 
-    /** Gives the options that suit most networks: plain, 5 s to connect, 5 s of silence. */
+    /** Gives the options that suit most networks: plain, 5 s to connect, 10 s of silence. */
     static ControlOptions defaults() {
         return new ControlOptions(
                 Duration.ofSeconds(5),
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(1),
-                Duration.ofSeconds(5),
+                Duration.ofSeconds(10),
                 DEFAULT_MAX_FRAME_BYTES,
                 null,
                 true);

@@ -27,8 +27,11 @@ final class Link implements AutoCloseable {
     /** Seven would mean for ever, on some devices. */
     private static final int RETRIES = 6;
 
-    /** The verbs' code for 0.64 ms. */
-    private static final int MIN_RNR_TIMER = 12;
+    /**
+     * The verbs' code for 41 ms: with all retries a quarter of a second, so that a pause of the
+     * peer's collector is no failure.
+     */
+    private static final int MIN_RNR_TIMER = 24;
 
     private static final int PSN_BITS = 24;
     private static final int HOP_LIMIT = 64;

@@ -13,9 +13,11 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -55,14 +57,18 @@ public final class Node implements AutoCloseable {
     private final List<ImmediateListener> immediateListeners = new CopyOnWriteArrayList<>();
     private final Map<Integer, MessageListener> messageListeners = new ConcurrentHashMap<>();
     private final AtomicBoolean announcing = new AtomicBoolean();
+    private final Object announceLock = new Object();
     private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** Handshakes that have built something of the device; also guards the turn to closed. */
+    private final Set<Joining> joinings = new HashSet<>();
 
     private Node(NodeOptions options, NodeResources resources) throws IOException {
         this.options = options;
         this.resources = resources;
         this.registry = new MemoryRegistry(resources.domain(), options.registry());
-        this.progress = new ProgressThread("verbena-progress", resources.channel());
         this.events = resources.device().asyncEvents();
+        this.progress = new ProgressThread("verbena-progress", resources.channel());
         this.eventThread =
                 Thread.ofPlatform().daemon().name("verbena-events").start(this::watchEvents);
         registry.onChange(this::announceSoon);
@@ -94,7 +100,12 @@ public final class Node implements AutoCloseable {
     public static Node open(NodeOptions options) throws IOException {
         String device = options.device().orElseGet(Node::onlyDevice);
         NodeResources resources = NodeResources.open(device, options.port());
-        return new Node(options, resources);
+        try {
+            return new Node(options, resources);
+        } catch (IOException | RuntimeException failure) {
+            resources.close();
+            throw failure;
+        }
     }
 
     private static String onlyDevice() {
@@ -180,7 +191,7 @@ public final class Node implements AutoCloseable {
                             resources.gids(),
                             resources.portAttributes().ethernet(),
                             options.gidIndex());
-            try (Joining joining = new Joining(new Link(resources, options))) {
+            try (Joining joining = new Joining(connection)) {
                 connection.send(ControlFrame.HELLO, hello(gid, joining.link).encode());
                 Hello welcome = Hello.decode(connection.receive(ControlFrame.WELCOME).payload());
                 Peer peer = joining.join(welcome, connection, gid);
@@ -203,7 +214,7 @@ public final class Node implements AutoCloseable {
                         resources.portAttributes().ethernet(),
                         options.gidIndex(),
                         hello.gid());
-        try (Joining joining = new Joining(new Link(resources, options))) {
+        try (Joining joining = new Joining(connection)) {
             joining.join(hello, connection, gid);
             connection.send(ControlFrame.WELCOME, hello(gid, joining.link).encode());
             connection.receive(ControlFrame.READY);
@@ -213,12 +224,23 @@ public final class Node implements AutoCloseable {
 
     /** What a handshake has built so far, undone on close unless the peer was admitted. */
     private final class Joining implements AutoCloseable {
+        private final ControlConnection connection;
         private final Link link;
         private @Nullable Peer peer;
         private boolean admitted;
 
-        Joining(Link link) {
-            this.link = link;
+        Joining(ControlConnection connection) {
+            this.connection = connection;
+            synchronized (joinings) {
+                requireOpen();
+                joinings.add(this);
+            }
+            try {
+                link = new Link(resources, options);
+            } catch (RuntimeException failure) {
+                leave();
+                throw failure;
+            }
         }
 
         Peer join(Hello hello, ControlConnection connection, Gid gid) {
@@ -234,8 +256,22 @@ public final class Node implements AutoCloseable {
         }
 
         void admit() {
+            Peer joined = Objects.requireNonNull(peer);
+            synchronized (joinings) {
+                requireOpen();
+                peers.add(joined);
+            }
+            // From here on the peer closes itself, and a listener may close the node.
             admitted = true;
-            Node.this.admit(Objects.requireNonNull(peer));
+            leave();
+            Node.this.admit(joined);
+        }
+
+        private void leave() {
+            synchronized (joinings) {
+                joinings.remove(this);
+                joinings.notifyAll();
+            }
         }
 
         @Override
@@ -243,10 +279,14 @@ public final class Node implements AutoCloseable {
             if (admitted) {
                 return;
             }
-            if (peer != null) {
-                peer.close();
-            } else {
-                link.close();
+            try {
+                if (peer != null) {
+                    peer.close();
+                } else {
+                    link.close();
+                }
+            } finally {
+                leave();
             }
         }
     }
@@ -311,14 +351,36 @@ public final class Node implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (!closed.compareAndSet(false, true)) {
-            return;
+        List<Joining> unfinished;
+        synchronized (joinings) {
+            if (!closed.compareAndSet(false, true)) {
+                return;
+            }
+            unfinished = List.copyOf(joinings);
         }
         if (listener != null) {
             listener.close();
         }
+        unfinished.forEach(joining -> joining.connection.close("the node is closing"));
+        awaitJoinings();
         peers.forEach(Peer::close);
         closeResources();
+    }
+
+    private void awaitJoinings() {
+        boolean interrupted = false;
+        synchronized (joinings) {
+            while (!joinings.isEmpty()) {
+                try {
+                    joinings.wait();
+                } catch (InterruptedException later) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Override
@@ -358,15 +420,11 @@ public final class Node implements AutoCloseable {
     }
 
     private void admit(Peer peer) {
-        peers.add(peer);
         peer.start(progress);
         // Pools may have come or gone since the hello was made.
         announceSoon();
         for (Consumer<Peer> peerListener : peerListeners) {
             peerListener.accept(peer);
-        }
-        if (closed.get()) {
-            peer.close();
         }
     }
 
@@ -398,8 +456,11 @@ public final class Node implements AutoCloseable {
         }
         // Cleared first: what changes from here on starts another announcement.
         announcing.set(false);
-        var offered = registry.descriptors();
-        peers.forEach(peer -> peer.announce(offered));
+        // One at a time, or an older list might arrive behind a newer one.
+        synchronized (announceLock) {
+            var offered = registry.descriptors();
+            peers.forEach(peer -> peer.announce(offered));
+        }
     }
 
     private void watchEvents() {

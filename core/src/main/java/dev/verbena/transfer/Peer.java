@@ -42,6 +42,9 @@ public final class Peer implements AutoCloseable {
     private volatile AddressMap<RemotePool> remoteMap = AddressMap.of(List.of());
     private volatile @Nullable String lostReason;
 
+    /** Set once the node has admitted the peer: before that nobody knows it. */
+    private volatile boolean started;
+
     Peer(
             Node node,
             Hello hello,
@@ -272,6 +275,7 @@ public final class Peer implements AutoCloseable {
 
     /** Begins to hear the peer and to make progress; once it is registered with its node. */
     void start(ProgressThread progress) {
+        started = true;
         progress.add(poster);
         connection.start(
                 new ControlConnection.Handler() {
@@ -285,6 +289,9 @@ public final class Peer implements AutoCloseable {
                         tearDown(FailureReason.PEER_LOST, reason, cause);
                     }
                 });
+        if (!poster.isOpen()) {
+            giveUp(FailureReason.PEER_LOST, "the connection failed before it was in use");
+        }
     }
 
     /** Tells the peer what this side offers now. */
@@ -357,7 +364,10 @@ public final class Peer implements AutoCloseable {
 
         @Override
         public void stopped(FailureReason reason, String message) {
-            giveUp(reason, message);
+            // Before the start the handshake owns the peer, and sees for itself.
+            if (started) {
+                giveUp(reason, message);
+            }
         }
     }
 
@@ -374,11 +384,16 @@ public final class Peer implements AutoCloseable {
             poster.fail(reason, message, cause);
             connection.close(message);
             node.remove(this, poster);
-            poster.close();
-            link.close();
+            try {
+                poster.close();
+            } finally {
+                link.close();
+            }
         } finally {
             gone.countDown();
-            node.lost(this, message);
+            if (started) {
+                node.lost(this, message);
+            }
         }
     }
 

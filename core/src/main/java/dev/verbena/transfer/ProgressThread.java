@@ -83,9 +83,12 @@ final class ProgressThread implements AutoCloseable {
         while (!stopping) {
             try {
                 turn();
-            } catch (RuntimeException failure) {
-                LOG.log(Level.ERROR, "making progress failed", failure);
-                pause();
+            } catch (Throwable failure) {
+                // An error too: without this thread nothing of the node would end.
+                if (!stopping) {
+                    LOG.log(Level.ERROR, "making progress failed", failure);
+                    pause();
+                }
             }
         }
     }
@@ -111,7 +114,13 @@ final class ProgressThread implements AutoCloseable {
     private boolean progress() {
         boolean busy = false;
         for (BatchPoster poster : posters) {
-            busy |= poster.progress();
+            try {
+                busy |= poster.progress();
+            } catch (RuntimeException failure) {
+                // The other peers must not suffer from what one of them ran into.
+                LOG.log(Level.ERROR, "making progress failed", failure);
+                poster.fail(FailureReason.DEVICE, "making progress failed: " + failure, failure);
+            }
         }
         return busy;
     }

@@ -18,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Positions only grow. A chain is what one doorbell covered, of one transfer. The last work
- * request of a chain is signalled, and one in every half queue; since a reliable connected queue
- * pair completes in order, a completion at a position retires all before it.
+ * request of a chain is signalled, one in every half queue, and one in every so many bytes, so that
+ * large messages show progress too; since a reliable connected queue pair completes in order, a
+ * completion at a position retires all before it.
  *
  * <p>Not thread-safe: the poster's lock guards it. Nothing here allocates once it is built.
  */
@@ -39,6 +40,9 @@ final class SendQueue {
 
     private static final long POSITION_MASK = (1L << POSITION_BITS) - 1;
 
+    /** Most bytes between two signals, roughly: a deadline sees only what is signalled. */
+    private static final long SIGNAL_BYTES = 64L << 20;
+
     private final QueuePair queuePair;
     private final WorkRequests ring;
     private final long identity;
@@ -52,7 +56,11 @@ final class SendQueue {
     private final int[] firstBlocks;
     private final long[] firstOffsets;
     private final int[] endBlocks;
+    private final long[] endOffsets;
     private final long[] requestBytes;
+    private final boolean[] signaled;
+
+    private long unsignaledBytes;
 
     // Chains in flight, oldest first; by number modulo capacity.
     private final @Nullable Transfer[] chainTransfers;
@@ -66,6 +74,9 @@ final class SendQueue {
 
     private boolean failed;
 
+    /** Where in its batch the request begins that the last post refused; -1 if that is not known. */
+    private int refusedBlock = -1;
+
     SendQueue(int index, QueuePair queuePair, int depth, int maxSge) {
         this.queuePair = queuePair;
         this.ring = new WorkRequests(depth, maxSge);
@@ -75,6 +86,8 @@ final class SendQueue {
         this.firstBlocks = new int[depth];
         this.firstOffsets = new long[depth];
         this.endBlocks = new int[depth];
+        this.endOffsets = new long[depth];
+        this.signaled = new boolean[depth];
         this.requestBytes = new long[depth];
         this.chainTransfers = new Transfer[depth];
         this.chainEnds = new long[depth];
@@ -98,6 +111,20 @@ final class SendQueue {
         return head == tail;
     }
 
+    /**
+     * Whether the newest request in flight is unsignalled, as after a chain that was taken in part:
+     * then nothing says that it is done until another one is posted behind it. There is room for
+     * that, as what was refused has none.
+     */
+    boolean endsUnsignaled() {
+        return head != tail && !signaled[(int) (head - 1) & mask];
+    }
+
+    /** Block at which the last post was refused, or -1 if that is not known. */
+    int refusedBlock() {
+        return refusedBlock;
+    }
+
     /** Posts up to {@code limit} further work requests of a transfer, with one doorbell. */
     Posted post(Transfer transfer, int limit) {
         WorkRequestCursor cursor = transfer.cursor();
@@ -109,46 +136,67 @@ final class SendQueue {
         if (count == 0) {
             return Posted.ALL;
         }
-        ring.signal((int) (head + count - 1) & mask);
+        int last = (int) (head + count - 1) & mask;
+        ring.signal(last);
+        signaled[last] = true;
+        unsignaledBytes = 0;
         long end = head + count;
+        refusedBlock = -1;
         Posted posted = ring(transfer, count);
         if (head != end) {
             int refused = (int) head & mask;
-            cursor.seek(firstBlocks[refused], firstOffsets[refused]);
+            refusedBlock = firstBlocks[refused];
+            cursor.seek(refusedBlock, firstOffsets[refused]);
         }
         return posted;
     }
 
     /** Posts a work request that carries no data and hands 32 bits to the peer. */
     Posted postImmediate(Transfer transfer, int immediate) {
+        refusedBlock = -1;
+        fillEmpty(WorkRequests.Operation.WRITE_WITH_IMMEDIATE);
+        ring.immediate((int) head & mask, immediate);
+        return ring(transfer, 1);
+    }
+
+    /**
+     * Ends a stopped queue with a signalled request, if it has no such end: once that comes back as
+     * flushed, all before it that have not are known to be done.
+     */
+    void postDrainMarker() {
+        if (endsUnsignaled()) {
+            fillEmpty(WorkRequests.Operation.WRITE);
+            ring(Objects.requireNonNull(chainTransfers[(chainHead - 1) & mask]), 1);
+        }
+    }
+
+    /** Fills the slot at head with a request that moves nothing. */
+    private void fillEmpty(WorkRequests.Operation operation) {
         int slot = (int) head & mask;
-        ring.fill(
-                slot,
-                identity | head & POSITION_MASK,
-                WorkRequests.Operation.WRITE_WITH_IMMEDIATE,
-                0,
-                0,
-                0,
-                true);
-        ring.immediate(slot, immediate);
+        ring.fill(slot, identity | (head & POSITION_MASK), operation, 0, 0, 0, true);
         firstBlocks[slot] = 0;
         firstOffsets[slot] = 0;
         endBlocks[slot] = 0;
+        endOffsets[slot] = 0;
         requestBytes[slot] = 0;
-        return ring(transfer, 1);
+        signaled[slot] = true;
     }
 
     private void fill(Transfer transfer, WorkRequestCursor cursor, long position) {
         int slot = (int) position & mask;
         int pieces = cursor.pieces();
+        unsignaledBytes += cursor.bytes();
+        signaled[slot] =
+                (position & signalMask) == signalMask || unsignaledBytes >= SIGNAL_BYTES;
+        unsignaledBytes = signaled[slot] ? 0 : unsignaledBytes;
         ring.fill(
                 slot,
-                identity | position & POSITION_MASK,
+                identity | (position & POSITION_MASK),
                 transfer.direction().operation(),
                 cursor.remoteAddress(),
                 cursor.remoteKey(),
                 pieces,
-                (position & signalMask) == signalMask);
+                signaled[slot]);
         for (int piece = 0; piece < pieces; piece++) {
             ring.piece(
                     slot,
@@ -159,6 +207,7 @@ final class SendQueue {
         }
         firstBlocks[slot] = cursor.firstBlock();
         firstOffsets[slot] = cursor.firstOffset();
+        endOffsets[slot] = cursor.offset();
         endBlocks[slot] = cursor.offset() == 0 ? cursor.block() : cursor.block() + 1;
         requestBytes[slot] = cursor.bytes();
     }
@@ -232,7 +281,12 @@ final class SendQueue {
 
     private void lose(boolean mayHaveMoved) {
         int slot = (int) tail & mask;
-        oldest().requestLost(firstBlocks[slot], firstOffsets[slot], endBlocks[slot], mayHaveMoved);
+        oldest().requestLost(
+                        firstBlocks[slot],
+                        firstOffsets[slot],
+                        endBlocks[slot],
+                        endOffsets[slot],
+                        mayHaveMoved);
         tail++;
     }
 

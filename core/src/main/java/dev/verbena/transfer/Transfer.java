@@ -232,8 +232,15 @@ public final class Transfer {
      *
      * @param firstOffset where in its first block it began: if not at its start, an earlier request
      *     may have moved the rest, so that the block is unknown at best
+     * @param endOffset where in its last block it ended, or 0 at the block's end: if inside, a later
+     *     request, on another queue pair, may have moved the rest
      */
-    void requestLost(int firstBlock, long firstOffset, int endBlock, boolean mayHaveMoved) {
+    void requestLost(
+            int firstBlock,
+            long firstOffset,
+            int endBlock,
+            long endOffset,
+            boolean mayHaveMoved) {
         Failure known = failure;
         if (known == null) {
             throw new IllegalStateException("a work request was lost, but the transfer not failed");
@@ -246,21 +253,28 @@ public final class Transfer {
         if (firstOffset > 0) {
             known.outcomes.unknown(firstBlock, firstBlock + 1);
         }
+        if (endOffset > 0) {
+            known.outcomes.unknown(endBlock - 1, endBlock);
+        }
     }
 
     boolean isFailing() {
         return failure != null;
     }
 
-    /** Ends the transfer; called once, without the lock, when nothing is outstanding. */
-    void end() {
+    /** Lets go of the pools: nothing is outstanding any more. */
+    void releasePools() {
         BatchCheck.release(heldPools);
+    }
+
+    /** Tells the end; called once, without the lock, when nothing is outstanding. */
+    void end() {
         Failure failed = failure;
         if (failed == null) {
             ended.complete(this);
             return;
         }
-        requestLost(cursor.block(), cursor.offset(), batch.size(), false);
+        requestLost(cursor.block(), cursor.offset(), batch.size(), 0, false);
         ended.completeExceptionally(
                 new TransferException(
                         failed.reason,
