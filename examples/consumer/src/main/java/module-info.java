@@ -1,0 +1,4 @@
+/** A project that uses Verbena. */
+module com.example.consumer {
+    requires dev.verbena.core;
+}
