@@ -7,7 +7,7 @@
 @org.jspecify.annotations.NullMarked
 module dev.verbena.core {
     requires transitive dev.verbena.bindings;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports dev.verbena.verbs;
     exports dev.verbena.memory;
