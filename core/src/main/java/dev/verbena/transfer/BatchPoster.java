@@ -460,8 +460,12 @@ public final class BatchPoster implements AutoCloseable {
 
     /** With several queue pairs a batch is dealt out in shares, so that all of them work on it. */
     private int share(TransferBatch batch) {
-        int share = Math.ceilDiv(batch.size(), sends.length);
-        return Math.min(options.chainRequests(), Math.max(share, 1));
+        if (sends.length == 1) {
+            return options.chainRequests();
+        }
+        long requests = batch.size() + batch.bytes() / maxMessageBytes;
+        long share = Math.ceilDiv(requests, (long) sends.length);
+        return (int) Math.min(options.chainRequests(), Math.max(share, 1));
     }
 
     /**

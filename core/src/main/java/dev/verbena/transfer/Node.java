@@ -297,7 +297,7 @@ public final class Node implements AutoCloseable {
      * @return those connected to and by
      */
     public List<Peer> peers() {
-        return List.copyOf(peers);
+        return peers.stream().filter(peer -> peer.lostReason().isEmpty()).toList();
     }
 
     /**
@@ -390,9 +390,12 @@ public final class Node implements AutoCloseable {
 
     // What follows is for the peers of this package.
 
-    void remove(Peer peer, BatchPoster poster) {
-        peers.remove(peer);
+    void noProgress(BatchPoster poster) {
         progress.remove(poster);
+    }
+
+    void remove(Peer peer) {
+        peers.remove(peer);
     }
 
     void lost(Peer peer, String reason) {

@@ -156,7 +156,9 @@ public final class NodeOptions {
     }
 
     /**
-     * Protects control connections, made and accepted, by TLS.
+     * Protects control connections, made and accepted, by TLS. Both sides show a certificate, and a
+     * peer whose certificate the context does not trust is turned away; host names are not
+     * compared. The data itself goes over RDMA, which is not encrypted.
      *
      * @param context this node's key and whom it trusts
      * @return changed options

@@ -383,13 +383,15 @@ public final class Peer implements AutoCloseable {
         try {
             poster.fail(reason, message, cause);
             connection.close(message);
-            node.remove(this, poster);
+            node.noProgress(poster);
             try {
                 poster.close();
             } finally {
                 link.close();
             }
         } finally {
+            // Only now: a node that closes waits for the peers that it knows.
+            node.remove(this);
             gone.countDown();
             if (started) {
                 node.lost(this, message);

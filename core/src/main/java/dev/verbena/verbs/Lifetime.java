@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -8,7 +10,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The life of one native resource: open, in use by calls and by children, closed once.
@@ -176,14 +177,18 @@ public final class Lifetime {
     }
 
     private void refuseWithChildren() {
-        if (children.isEmpty()) {
-            return;
-        }
+        // Those that close meanwhile are gone from the list, and must not be complained of.
         List<String> names = new ArrayList<>();
         for (Lifetime child : children) {
             names.add(child.toString());
         }
-        throw new IllegalStateException(
-                name.get() + " still has " + names.size() + " open: " + String.join(", ", names));
+        if (!names.isEmpty()) {
+            throw new IllegalStateException(
+                    name.get()
+                            + " still has "
+                            + names.size()
+                            + " open: "
+                            + String.join(", ", names));
+        }
     }
 }

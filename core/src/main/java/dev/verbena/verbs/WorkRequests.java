@@ -7,6 +7,7 @@ import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_WRITE_W
 
 import dev.verbena.bindings.ibverbs.ibv_send_wr;
 import dev.verbena.bindings.ibverbs.ibv_sge;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -29,8 +30,9 @@ import java.util.Objects;
  * ever. A chain is any run of slots, over the ring's end too: posting cuts it behind its last slot
  * and joins the ring again afterwards.
  *
- * <p>Life: make with a queue pair, fill slots, {@link QueuePair#post}, {@link #close}. A slot may be filled again once it has been posted and the queue has retired it: the
- * driver copies at post, the ring's owner counts. For one thread at a time; nothing here allocates.
+ * <p>Life: make with a queue pair, fill slots, {@link QueuePair#post}, {@link #close}. A slot may
+ * be filled again once it has been posted and the queue has retired it: the driver copies at post,
+ * the ring's owner counts. For one thread at a time; nothing here allocates.
  *
  * <p>Source: {@code ibv_post_send(3)}.
  */

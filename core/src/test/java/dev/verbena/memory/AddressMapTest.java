@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.verbena.verbs.AllocationCounter;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 /**
  * The table answers as a walk over the list of regions would, for any address and range, those in
@@ -41,8 +43,7 @@ class AddressMapTest {
                 } else {
                     assertThat(map.key(index)).isEqualTo(expected.key);
                     assertThat(map.owner(index)).isSameAs(expected.owner);
-                    assertThat(map.end(index))
-                            .isEqualTo(expected.address + expected.lengthBytes);
+                    assertThat(map.end(index)).isEqualTo(expected.address + expected.lengthBytes);
                 }
             }
         }
@@ -104,12 +105,11 @@ class AddressMapTest {
     @Test
     void refusesRegionsThatOverlapAndNamesBoth() {
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () ->
-                                AddressMap.of(
-                                        List.of(
-                                                new AddressMap.Entry<>(110, 10, 1, "second"),
-                                                new AddressMap.Entry<>(100, 11, 2, "first"))))
+                .isThrownBy(() ->
+                        AddressMap.of(
+                                List.of(
+                                        new AddressMap.Entry<>(110, 10, 1, "second"),
+                                        new AddressMap.Entry<>(100, 11, 2, "first"))))
                 .withMessageContaining("first")
                 .withMessageContaining("second");
     }
@@ -118,12 +118,8 @@ class AddressMapTest {
     void refusesRegionsThatAreEmptyOrPassTheAddressSpace() {
         for (long length : new long[] {0, -1, Long.MAX_VALUE}) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(
-                            () ->
-                                    AddressMap.of(
-                                            List.of(
-                                                    new AddressMap.Entry<>(
-                                                            -100, length, 1, "it"))))
+                    .isThrownBy(() ->
+                            AddressMap.of(List.of(new AddressMap.Entry<>(-100, length, 1, "it"))))
                     .withMessageContaining("of it");
         }
     }

@@ -14,6 +14,10 @@ import dev.verbena.verbs.Lifetime;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.TwoQueuePairs;
 import dev.verbena.verbs.VerbsException;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
 import java.io.File;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -24,8 +28,6 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 
 /**
  * A name stands for one range, a range is registered once, memory stays registered for as long as a
@@ -142,17 +144,20 @@ class MemoryRegistryTest {
     void refusesWhatContradictsWhatIsRegistered() {
         registry.register("kv", memory.asSlice(PAGE, 2 * PAGE), Access.REMOTE_WRITE);
         long[][] overlaps = {
-            {0, PAGE + 1}, {PAGE, PAGE}, {2 * PAGE, PAGE}, {3 * PAGE - 1, PAGE},
-            {0, 8 * PAGE}, {PAGE + 8, 8}
+            {0, PAGE + 1},
+            {PAGE, PAGE},
+            {2 * PAGE, PAGE},
+            {3 * PAGE - 1, PAGE},
+            {0, 8 * PAGE},
+            {PAGE + 8, 8}
         };
         for (long[] range : overlaps) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(
-                            () ->
-                                    registry.register(
-                                            "other",
-                                            memory.asSlice(range[0], range[1]),
-                                            Access.REMOTE_WRITE))
+                    .isThrownBy(() ->
+                            registry.register(
+                                    "other",
+                                    memory.asSlice(range[0], range[1]),
+                                    Access.REMOTE_WRITE))
                     .withMessageContaining("overlaps");
         }
         assertThatIllegalArgumentException()
@@ -162,10 +167,9 @@ class MemoryRegistryTest {
                 .isThrownBy(() -> registry.register("kv", memory.asSlice(PAGE, 2 * PAGE)))
                 .withMessageContaining("'kv'");
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () ->
-                                registry.register(
-                                        "kv", memory.asSlice(8 * PAGE, PAGE), Access.REMOTE_WRITE))
+                .isThrownBy(() ->
+                        registry.register(
+                                "kv", memory.asSlice(8 * PAGE, PAGE), Access.REMOTE_WRITE))
                 .withMessageContaining("'kv'");
         assertThat(registry.pools()).hasSize(1);
         registry.register("below", memory.asSlice(0, PAGE), Access.REMOTE_WRITE);
@@ -185,8 +189,7 @@ class MemoryRegistryTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> registry.registerAddress("wraps", -PAGE, 2 * PAGE));
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () -> registry.register("heap", MemorySegment.ofArray(new byte[PAGE])))
+                .isThrownBy(() -> registry.register("heap", MemorySegment.ofArray(new byte[PAGE])))
                 .withMessageContaining("on the heap");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> registry.register("", memory.asSlice(PAGE, PAGE)));
@@ -358,10 +361,9 @@ class MemoryRegistryTest {
         Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
         thread.setUncaughtExceptionHandler((where, failure) -> reported.set(failure));
         try {
-            registry.onChange(
-                    () -> {
-                        throw new IllegalArgumentException("listener");
-                    });
+            registry.onChange(() -> {
+                throw new IllegalArgumentException("listener");
+            });
 
             Pool pool = registry.allocate("staging", PAGE, Access.REMOTE_WRITE);
 
@@ -388,8 +390,7 @@ class MemoryRegistryTest {
         assertThat(pools).extracting(Pool::name).isEqualTo(names(requests));
         assertThat(told).hasSize(12);
         for (int i = 0; i < 12; i++) {
-            assertThat(told.get(i))
-                    .isEqualTo((i + 1) + "/12 " + (i + 1) * PAGE + "/" + 12 * PAGE);
+            assertThat(told.get(i)).isEqualTo((i + 1) + "/12 " + (i + 1) * PAGE + "/" + 12 * PAGE);
         }
         assertThat(registry.addressMap().size()).isEqualTo(12);
         assertThat(registry.registerAll(List.of(), (a, b, c, d) -> {})).isEmpty();
@@ -415,16 +416,17 @@ class MemoryRegistryTest {
     @Test
     void batchWhoseProgressThrowsLeavesNothingOfItself() {
         for (Throwable thrown :
-                new Throwable[] {new IllegalArgumentException("told"), new AssertionError("told")}) {
-            assertThatThrownBy(
-                            () ->
-                                    registry.registerAll(
-                                            requests(8),
-                                            (done, total, bytes, bytesTotal) -> {
-                                                if (done == 3) {
-                                                    throwUnchecked(thrown);
-                                                }
-                                            }))
+                new Throwable[] {
+                    new IllegalArgumentException("told"), new AssertionError("told")
+                }) {
+            assertThatThrownBy(() ->
+                            registry.registerAll(
+                                    requests(8),
+                                    (done, total, bytes, bytesTotal) -> {
+                                        if (done == 3) {
+                                            throwUnchecked(thrown);
+                                        }
+                                    }))
                     .isSameAs(thrown);
             assertThat(registry.pools()).isEmpty();
             assertThat(registry.registeredBytes()).isZero();
@@ -436,16 +438,14 @@ class MemoryRegistryTest {
         List<PoolRequest> requests = new ArrayList<>();
         for (int i = 0; i < 6; i++) {
             requests.add(
-                    new PoolRequest(
-                            "heap " + i, MemorySegment.ofArray(new byte[PAGE]), Set.of()));
+                    new PoolRequest("heap " + i, MemorySegment.ofArray(new byte[PAGE]), Set.of()));
         }
 
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> registry.registerAll(requests, (a, b, c, d) -> {}))
-                .satisfies(
-                        failure ->
-                                assertThat(failure.getSuppressed())
-                                        .allMatch(f -> f instanceof IllegalArgumentException));
+                .satisfies(failure ->
+                        assertThat(failure.getSuppressed())
+                                .allMatch(f -> f instanceof IllegalArgumentException));
     }
 
     @Test
@@ -454,7 +454,8 @@ class MemoryRegistryTest {
         for (int round = 0; round < 20; round++) {
             Pool[] pools = new Pool[4];
             onThreads(
-                    4, thread -> pools[thread] = registry.register("kv", segment, Access.REMOTE_READ));
+                    4,
+                    thread -> pools[thread] = registry.register("kv", segment, Access.REMOTE_READ));
 
             assertThat(pools).containsOnly(pools[0]);
             assertThat(registry.registeredBytes()).isEqualTo(8 * PAGE);

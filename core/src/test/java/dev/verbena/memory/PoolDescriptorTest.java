@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.verbs.Access;
+
+import org.junit.jupiter.api.Test;
+
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +16,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import org.junit.jupiter.api.Test;
 
 /**
  * A descriptor comes back as it was sent, its bytes are those of the documented format, and
@@ -70,8 +72,7 @@ class PoolDescriptorTest {
     @Test
     void decodesSeveralInARow() {
         PoolDescriptor second = random(new Random(SEED));
-        ByteBuffer buffer =
-                ByteBuffer.allocate(DESCRIPTOR.encodedBytes() + second.encodedBytes());
+        ByteBuffer buffer = ByteBuffer.allocate(DESCRIPTOR.encodedBytes() + second.encodedBytes());
         DESCRIPTOR.encode(buffer);
         second.encode(buffer);
         buffer.flip();
@@ -159,9 +160,7 @@ class PoolDescriptorTest {
             }
             assertThatIllegalArgumentException()
                     .isThrownBy(
-                            () ->
-                                    new PoolDescriptor(
-                                            "kv", 1, 0x1000, 0x3000, Set.of(), regions))
+                            () -> new PoolDescriptor("kv", 1, 0x1000, 0x3000, Set.of(), regions))
                     .withMessageContaining("pool 'kv'");
         }
     }
@@ -171,8 +170,7 @@ class PoolDescriptorTest {
         List<PoolDescriptor.Region> regions = List.of(new PoolDescriptor.Region(0x3000, 1));
 
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () -> new PoolDescriptor("kv", 1, -0x1000, 0x3000, Set.of(), regions))
+                .isThrownBy(() -> new PoolDescriptor("kv", 1, -0x1000, 0x3000, Set.of(), regions))
                 .withMessageContaining("passes the address space");
     }
 
@@ -226,8 +224,7 @@ class PoolDescriptorTest {
     }
 
     private static byte[] mutated(byte[] bytes, Random random) {
-        int length =
-                random.nextInt(4) == 0 ? random.nextInt(bytes.length + 9) : bytes.length;
+        int length = random.nextInt(4) == 0 ? random.nextInt(bytes.length + 9) : bytes.length;
         byte[] mutated = new byte[length];
         System.arraycopy(bytes, 0, mutated, 0, Math.min(length, bytes.length));
         int changes = random.nextInt(4);

@@ -3,10 +3,12 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.verbena.bindings.ibverbs.ibverbs_constants;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
-import org.junit.jupiter.api.Test;
 
 /** Access becomes the flags of the header, with what devices demand beside it, and back. */
 class AccessTest {
@@ -25,8 +27,7 @@ class AccessTest {
     void flagsAreThoseOfTheHeaderPlusLocalWriteForRemoteWriters() {
         for (Access access : Access.values()) {
             boolean implies = access == Access.REMOTE_WRITE || access == Access.REMOTE_ATOMIC;
-            int expected =
-                    BITS.get(access) | (implies ? BITS.get(Access.LOCAL_WRITE) : 0);
+            int expected = BITS.get(access) | (implies ? BITS.get(Access.LOCAL_WRITE) : 0);
             assertThat(Access.flags(Set.of(access))).isEqualTo(expected);
         }
     }

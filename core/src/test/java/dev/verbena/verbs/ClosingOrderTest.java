@@ -4,13 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import org.junit.jupiter.api.Test;
 
 /**
  * Objects close in one order only, and say what is in the way. What cannot be made leaves nothing
@@ -105,17 +106,16 @@ class ClosingOrderTest {
             CountDownLatch polling = new CountDownLatch(3);
             Thread poller =
                     Thread.ofPlatform()
-                            .start(
-                                    () -> {
-                                        try (WorkCompletions room = new WorkCompletions(4)) {
-                                            while (true) {
-                                                queue.poll(room);
-                                                polling.countDown();
-                                            }
-                                        } catch (IllegalStateException closed) {
-                                            // The end that is waited for.
-                                        }
-                                    });
+                            .start(() -> {
+                                try (WorkCompletions room = new WorkCompletions(4)) {
+                                    while (true) {
+                                        queue.poll(room);
+                                        polling.countDown();
+                                    }
+                                } catch (IllegalStateException closed) {
+                                    // The end that is waited for.
+                                }
+                            });
             polling.await();
 
             queue.close();
@@ -132,17 +132,16 @@ class ClosingOrderTest {
             }
             Thread poster =
                     Thread.ofPlatform()
-                            .start(
-                                    () -> {
-                                        try {
-                                            while (true) {
-                                                pairs.near.post(pairs.ring, 0, 4);
-                                                posting.countDown();
-                                            }
-                                        } catch (IllegalStateException closed) {
-                                            // The end that is waited for.
-                                        }
-                                    });
+                            .start(() -> {
+                                try {
+                                    while (true) {
+                                        pairs.near.post(pairs.ring, 0, 4);
+                                        posting.countDown();
+                                    }
+                                } catch (IllegalStateException closed) {
+                                    // The end that is waited for.
+                                }
+                            });
             posting.await();
 
             pairs.near.close();
@@ -163,20 +162,18 @@ class ClosingOrderTest {
                 CountDownLatch some = new CountDownLatch(1 + round % 3);
                 Thread registrar =
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            try {
-                                                for (int i = 0; i < 20; i++) {
-                                                    MemoryRegion region =
-                                                            domain.register(memory, Set.of());
-                                                    region.close();
-                                                    some.countDown();
-                                                }
-                                                regions.add(domain.register(memory, Set.of()));
-                                            } catch (IllegalStateException closed) {
-                                                some.countDown();
-                                            }
-                                        });
+                                .start(() -> {
+                                    try {
+                                        for (int i = 0; i < 20; i++) {
+                                            MemoryRegion region = domain.register(memory, Set.of());
+                                            region.close();
+                                            some.countDown();
+                                        }
+                                        regions.add(domain.register(memory, Set.of()));
+                                    } catch (IllegalStateException closed) {
+                                        some.countDown();
+                                    }
+                                });
                 some.await();
                 boolean closed = false;
                 try {

@@ -1,15 +1,18 @@
 package dev.verbena.verbs;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static org.assertj.core.api.Assertions.assertThat;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.WorkRequests.Operation;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 
 /** Bytes arrive where they were sent, and every failure shows as what it is and where it was. */
 @DeviceTest
@@ -151,8 +154,7 @@ class ConnectedQueuePairsTest {
         assertThat(pairs.near.state()).as("as last set").isEqualTo(QueuePairState.READY_TO_SEND);
         assertThat(pairs.near.queryState()).isEqualTo(QueuePairState.ERROR);
         assertSame(0, 0, 2000);
-        assertThat(pairs.farMemory.asSlice(2000, 3000).toArray(JAVA_BYTE))
-                .containsOnly((byte) 0);
+        assertThat(pairs.farMemory.asSlice(2000, 3000).toArray(JAVA_BYTE)).containsOnly((byte) 0);
     }
 
     @Test

@@ -4,8 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import java.util.List;
 import org.junit.jupiter.api.Test;
+
+import java.util.List;
 
 /** What the library says of a device is what the device is, whichever it is. */
 @DeviceTest
@@ -97,8 +98,7 @@ class DeviceListTest {
                 {1, 1, limits.maxWorkRequests() + 1, 0}, {1, 1, 1, limits.maxSge() + 1},
             };
             for (int[] size : sizes) {
-                QueuePairOptions options =
-                        new QueuePairOptions(size[0], size[1], size[2], size[3]);
+                QueuePairOptions options = new QueuePairOptions(size[0], size[1], size[2], size[3]);
                 assertThatIllegalArgumentException()
                         .isThrownBy(() -> domain.createQueuePair(options, queue, queue))
                         .withMessageContaining(options.toString());

@@ -1,14 +1,16 @@
 package dev.verbena.verbs;
 
-import java.lang.annotation.ElementType;
-import java.lang.annotation.Retention;
-import java.lang.annotation.RetentionPolicy;
-import java.lang.annotation.Target;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
+
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.List;
 
 /**
  * Marks tests that need an RDMA device. They are left out by their tag where there is none; who
@@ -32,11 +34,18 @@ public @interface DeviceTest {
 
         @Override
         public void beforeEach(ExtensionContext context) {
-            if (Device.names().isEmpty()) {
+            names();
+        }
+
+        /** The names of the devices there are, of which there must be one. */
+        static List<String> names() {
+            List<String> names = Device.names();
+            if (names.isEmpty()) {
                 throw new AssertionError(
                         "this test needs an RDMA device and the machine has none: leave the tag"
                                 + " 'device' out, or run it by scripts/rxe-guest");
             }
+            return names;
         }
     }
 }

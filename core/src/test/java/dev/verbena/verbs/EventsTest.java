@@ -3,11 +3,12 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.Test;
 
 /**
  * A thread that waits for completions or for events of the device is woken by them, by {@code wake}
@@ -28,16 +29,14 @@ class EventsTest {
             queue.requestNotify();
             Thread flusher =
                     Thread.ofPlatform()
-                            .start(
-                                    () -> {
-                                        try (ReceiveRequests receives =
-                                                new ReceiveRequests(1, 1)) {
-                                            far.initialize(1, Set.of());
-                                            receives.fill(0, 42, 0);
-                                            far.postReceives(receives, 1);
-                                            far.stop();
-                                        }
-                                    });
+                            .start(() -> {
+                                try (ReceiveRequests receives = new ReceiveRequests(1, 1)) {
+                                    far.initialize(1, Set.of());
+                                    receives.fill(0, 42, 0);
+                                    far.postReceives(receives, 1);
+                                    far.stop();
+                                }
+                            });
 
             while (!channel.await(LONG)) {
                 // Woken by nothing, which is allowed.
@@ -137,17 +136,16 @@ class EventsTest {
             AtomicReference<Throwable> end = new AtomicReference<>();
             Thread waiter =
                     Thread.ofPlatform()
-                            .start(
-                                    () -> {
-                                        begun.countDown();
-                                        try {
-                                            while (true) {
-                                                events.await(LONG);
-                                            }
-                                        } catch (IllegalStateException closed) {
-                                            end.set(closed);
-                                        }
-                                    });
+                            .start(() -> {
+                                begun.countDown();
+                                try {
+                                    while (true) {
+                                        events.await(LONG);
+                                    }
+                                } catch (IllegalStateException closed) {
+                                    end.set(closed);
+                                }
+                            });
             begun.await();
 
             events.close();

@@ -3,10 +3,11 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import org.junit.jupiter.api.Test;
+
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.HexFormat;
-import org.junit.jupiter.api.Test;
 
 /** A GID's scope is that of the address in it; GIDs compare and copy by value. */
 class GidTest {
@@ -18,24 +19,16 @@ class GidTest {
         assertThat(ipv6("fec0::1").scope()).isEqualTo(Gid.Scope.GLOBAL);
         assertThat(ipv6("2001:db8::1").scope()).isEqualTo(Gid.Scope.GLOBAL);
         assertThat(ipv6("::1").scope()).isEqualTo(Gid.Scope.GLOBAL);
-        assertThat(mapped("00000000000000000000ffff0a4d0001").scope())
-                .isEqualTo(Gid.Scope.IPV4);
-        assertThat(mapped("00000000000000000000fffe0a4d0001").scope())
-                .isEqualTo(Gid.Scope.GLOBAL);
-        assertThat(mapped("00000000000000000001ffff0a4d0001").scope())
-                .isEqualTo(Gid.Scope.GLOBAL);
+        assertThat(mapped("00000000000000000000ffff0a4d0001").scope()).isEqualTo(Gid.Scope.IPV4);
+        assertThat(mapped("00000000000000000000fffe0a4d0001").scope()).isEqualTo(Gid.Scope.GLOBAL);
+        assertThat(mapped("00000000000000000001ffff0a4d0001").scope()).isEqualTo(Gid.Scope.GLOBAL);
     }
 
     @Test
     void showsAddressesAsPeopleWriteThem() throws UnknownHostException {
         assertThat(mapped("00000000000000000000ffff0a4d0001")).hasToString("::ffff:10.77.0.1");
         assertThat(ipv6("fe80::1")).hasToString("fe80:0:0:0:0:0:0:1");
-        assertThat(
-                        new Gid(
-                                1,
-                                Gid.Type.ROCE_V2,
-                                mapped("00000000000000000000ffff0a4d0001"),
-                                3))
+        assertThat(new Gid(1, Gid.Type.ROCE_V2, mapped("00000000000000000000ffff0a4d0001"), 3))
                 .hasToString("gid[1] ::ffff:10.77.0.1 ROCE_V2");
     }
 

@@ -4,19 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * A handle is destroyed once, when no call is under way and no child is open, and never touched
  * afterwards: whichever threads call, close, and close again.
  */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LifetimeTest {
     private static final Runnable NOTHING = () -> {};
 
@@ -120,11 +121,8 @@ class LifetimeTest {
 
         Thread closer =
                 Thread.ofPlatform()
-                        .start(
-                                () ->
-                                        parent.close(
-                                                interrupted::countDown,
-                                                () -> destroyed.set(true)));
+                        .start(() ->
+                                parent.close(interrupted::countDown, () -> destroyed.set(true)));
         interrupted.await();
 
         assertThat(parent.isOpen()).isFalse();
@@ -142,24 +140,21 @@ class LifetimeTest {
         CountDownLatch mayEnd = new CountDownLatch(1);
         Thread first =
                 Thread.ofPlatform()
-                        .start(
-                                () ->
-                                        parent.close(
-                                                () -> {
-                                                    destroying.countDown();
-                                                    await(mayEnd);
-                                                    destroyed.set(true);
-                                                }));
+                        .start(() ->
+                                parent.close(() -> {
+                                    destroying.countDown();
+                                    await(mayEnd);
+                                    destroyed.set(true);
+                                }));
         destroying.await();
 
         AtomicBoolean sawDestroyed = new AtomicBoolean();
         Thread second =
                 Thread.ofPlatform()
-                        .start(
-                                () -> {
-                                    parent.close(NOTHING);
-                                    sawDestroyed.set(destroyed.get());
-                                });
+                        .start(() -> {
+                            parent.close(NOTHING);
+                            sawDestroyed.set(destroyed.get());
+                        });
         awaitParked(second);
         mayEnd.countDown();
         first.join();
@@ -175,19 +170,16 @@ class LifetimeTest {
         Thread first =
                 Thread.ofPlatform()
                         .uncaughtExceptionHandler((thread, failure) -> {})
-                        .start(
-                                () ->
-                                        parent.close(
-                                                () -> {
-                                                    destroying.countDown();
-                                                    await(mayEnd);
-                                                    throw new IllegalArgumentException();
-                                                }));
+                        .start(() ->
+                                parent.close(() -> {
+                                    destroying.countDown();
+                                    await(mayEnd);
+                                    throw new IllegalArgumentException();
+                                }));
         destroying.await();
         AtomicInteger destroyedBySecond = new AtomicInteger();
         Thread second =
-                Thread.ofPlatform()
-                        .start(() -> parent.close(destroyedBySecond::incrementAndGet));
+                Thread.ofPlatform().start(() -> parent.close(destroyedBySecond::incrementAndGet));
         awaitParked(second);
         mayEnd.countDown();
         first.join();
@@ -213,18 +205,17 @@ class LifetimeTest {
         Thread closer =
                 Thread.ofPlatform()
                         .uncaughtExceptionHandler((thread, failure) -> refused.add(failure))
-                        .start(
-                                () ->
-                                        parent.close(
-                                                interrupted::countDown,
-                                                destroyed::incrementAndGet));
+                        .start(() ->
+                                parent.close(interrupted::countDown, destroyed::incrementAndGet));
         interrupted.await();
 
         Lifetime child = parent.childOfEntered(() -> "just made");
         parent.exit();
         closer.join();
 
-        assertThat(refused).singleElement().satisfies(f -> assertThat(f).hasMessageContaining("just made"));
+        assertThat(refused)
+                .singleElement()
+                .satisfies(f -> assertThat(f).hasMessageContaining("just made"));
         assertThat(destroyed).hasValue(0);
         child.close(NOTHING);
         parent.close(destroyed::incrementAndGet);
@@ -261,27 +252,24 @@ class LifetimeTest {
             for (int i = 0; i < callers; i++) {
                 threads.add(
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            await(start);
-                                            while (callOnce(lifetime, freed, overlaps)) {
-                                                calls.incrementAndGet();
-                                                someEntered.countDown();
-                                            }
-                                        }));
+                                .start(() -> {
+                                    await(start);
+                                    while (callOnce(lifetime, freed, overlaps)) {
+                                        calls.incrementAndGet();
+                                        someEntered.countDown();
+                                    }
+                                }));
             }
             for (int i = 0; i < 2; i++) {
                 threads.add(
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            await(someEntered);
-                                            lifetime.close(
-                                                    () -> {
-                                                        freed.set(true);
-                                                        destroyed.incrementAndGet();
-                                                    });
-                                        }));
+                                .start(() -> {
+                                    await(someEntered);
+                                    lifetime.close(() -> {
+                                        freed.set(true);
+                                        destroyed.incrementAndGet();
+                                    });
+                                }));
             }
             start.countDown();
             for (Thread thread : threads) {
@@ -291,6 +279,31 @@ class LifetimeTest {
         }
         assertThat(calls.get()).isGreaterThanOrEqualTo(rounds);
         assertThat(overlaps).hasValue(0);
+    }
+
+    /** A child that closes at the same moment is in the way, by its name, or it is not. */
+    @Test
+    void refusalsNameAChildHoweverItRacesToClose() throws InterruptedException {
+        for (int round = 0; round < 2_000; round++) {
+            Lifetime owner = Lifetime.root(() -> "owner");
+            Lifetime child = owner.child(() -> "child");
+            CountDownLatch start = new CountDownLatch(1);
+            Thread closer =
+                    Thread.ofPlatform()
+                            .start(() -> {
+                                await(start);
+                                child.close(NOTHING);
+                            });
+            start.countDown();
+            while (owner.isOpen()) {
+                try {
+                    owner.close(NOTHING);
+                } catch (IllegalStateException refused) {
+                    assertThat(refused).hasMessage("owner still has 1 open: child");
+                }
+            }
+            closer.join();
+        }
     }
 
     private static boolean callOnce(

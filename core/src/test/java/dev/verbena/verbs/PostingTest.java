@@ -9,20 +9,22 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.VerbsDouble.PostedRequest;
 import dev.verbena.verbs.WorkRequests.Operation;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.LongStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * A post hands exactly its slots to the driver, says exactly how many were taken, and leaves the
  * ring whole whatever happened; a poll brings what the driver put there. Nothing of it allocates,
  * and no order of closing lets the driver see freed memory.
  */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PostingTest {
     private static final int CAPACITY = 8;
     private static final int MAX_SGE = 2;
@@ -217,23 +219,21 @@ class PostingTest {
         CountDownLatch mayGoOn = new CountDownLatch(1);
         AtomicBoolean closed = new AtomicBoolean();
         AtomicBoolean closedUnderThePost = new AtomicBoolean();
-        device.whilePosting(
-                () -> {
-                    posting.countDown();
-                    LifetimeTest.await(mayGoOn);
-                    closedUnderThePost.set(closed.get());
-                });
+        device.whilePosting(() -> {
+            posting.countDown();
+            LifetimeTest.await(mayGoOn);
+            closedUnderThePost.set(closed.get());
+        });
         fill(0, CAPACITY);
         Thread poster = Thread.ofPlatform().start(() -> pair.post(ring, 0, CAPACITY));
         posting.await();
 
         Thread closer =
                 Thread.ofPlatform()
-                        .start(
-                                () -> {
-                                    close.run();
-                                    closed.set(true);
-                                });
+                        .start(() -> {
+                            close.run();
+                            closed.set(true);
+                        });
         LifetimeTest.awaitParked(closer);
         mayGoOn.countDown();
         poster.join();
@@ -258,12 +258,11 @@ class PostingTest {
         CountDownLatch mayGoOn = new CountDownLatch(1);
         AtomicBoolean closed = new AtomicBoolean();
         AtomicBoolean closedUnderThePoll = new AtomicBoolean();
-        device.whilePolling(
-                () -> {
-                    polling.countDown();
-                    LifetimeTest.await(mayGoOn);
-                    closedUnderThePoll.set(closed.get());
-                });
+        device.whilePolling(() -> {
+            polling.countDown();
+            LifetimeTest.await(mayGoOn);
+            closedUnderThePoll.set(closed.get());
+        });
         fill(0, 1);
         pair.post(ring, 0, 1);
         Thread poller = Thread.ofPlatform().start(() -> queue.poll(completions));
@@ -271,11 +270,10 @@ class PostingTest {
 
         Thread closer =
                 Thread.ofPlatform()
-                        .start(
-                                () -> {
-                                    close.run();
-                                    closed.set(true);
-                                });
+                        .start(() -> {
+                            close.run();
+                            closed.set(true);
+                        });
         LifetimeTest.awaitParked(closer);
         mayGoOn.countDown();
         poller.join();

@@ -14,6 +14,7 @@ import static dev.verbena.verbs.QueuePairAttribute.RETRY_COUNT;
 import static dev.verbena.verbs.QueuePairAttribute.RNR_RETRY;
 import static dev.verbena.verbs.QueuePairAttribute.SEND_PSN;
 import static dev.verbena.verbs.QueuePairAttribute.TIMEOUT;
+
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -21,11 +22,13 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.verbena.bindings.ibverbs.ibv_ah_attr;
 import dev.verbena.bindings.ibverbs.ibv_global_route;
 import dev.verbena.bindings.ibverbs.ibv_qp_attr;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
 
 /** Attributes keep to the ranges of their fields, and land in the fields of the C struct. */
 class QueuePairAttributesTest {
@@ -128,8 +131,7 @@ class QueuePairAttributesTest {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = ibv_qp_attr.allocate(arena);
             new QueuePairAttributes()
-                    .destination(
-                            new Destination(new Gid.Address(gid), 250, 0xfffe, 2, 64, 104, 7))
+                    .destination(new Destination(new Gid.Address(gid), 250, 0xfffe, 2, 64, 104, 7))
                     .write(attr);
 
             MemorySegment vector = ibv_qp_attr.ah_attr(attr);
@@ -138,8 +140,7 @@ class QueuePairAttributesTest {
             assertThat(Short.toUnsignedInt(ibv_ah_attr.dlid(vector))).isEqualTo(0xfffe);
             assertThat(ibv_ah_attr.port_num(vector)).isEqualTo((byte) 2);
             assertThat(ibv_ah_attr.sl(vector)).isEqualTo((byte) 7);
-            assertThat(ibv_global_route.dgid(route).toArray(ValueLayout.JAVA_BYTE))
-                    .isEqualTo(gid);
+            assertThat(ibv_global_route.dgid(route).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(gid);
             assertThat(Byte.toUnsignedInt(ibv_global_route.sgid_index(route))).isEqualTo(250);
             assertThat(ibv_global_route.hop_limit(route)).isEqualTo((byte) 64);
             assertThat(ibv_global_route.traffic_class(route)).isEqualTo((byte) 104);

@@ -5,13 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.junit.jupiter.api.Test;
 
 /**
  * Every pair of states, with every attribute left out and put in, against a table of its own: what
@@ -112,51 +113,45 @@ class QueuePairTransitionsTest {
 
     @Test
     void namesEachAttributeThatIsMissing() {
-        table.forEach(
-                (pair, row) -> {
-                    for (QueuePairAttribute missing : row.required) {
-                        Set<QueuePairAttribute> given = EnumSet.copyOf(row.required);
-                        given.remove(missing);
-                        assertThatIllegalArgumentException()
-                                .isThrownBy(() -> check(pair, given))
-                                .withMessageContaining(
-                                        "%s to %s lacks [%s]", pair.from, pair.to, missing)
-                                .withMessageContaining("it needs " + row.required);
-                    }
-                });
+        table.forEach((pair, row) -> {
+            for (QueuePairAttribute missing : row.required) {
+                Set<QueuePairAttribute> given = EnumSet.copyOf(row.required);
+                given.remove(missing);
+                assertThatIllegalArgumentException()
+                        .isThrownBy(() -> check(pair, given))
+                        .withMessageContaining("%s to %s lacks [%s]", pair.from, pair.to, missing)
+                        .withMessageContaining("it needs " + row.required);
+            }
+        });
     }
 
     @Test
     void namesEachAttributeThatIsNotTaken() {
-        table.forEach(
-                (pair, row) -> {
-                    for (QueuePairAttribute extra : QueuePairAttribute.values()) {
-                        Set<QueuePairAttribute> given = EnumSet.noneOf(QueuePairAttribute.class);
-                        given.addAll(row.required);
-                        given.add(extra);
-                        if (row.required.contains(extra) || row.optional.contains(extra)) {
-                            assertThatCode(() -> check(pair, given)).doesNotThrowAnyException();
-                        } else {
-                            assertThatIllegalArgumentException()
-                                    .isThrownBy(() -> check(pair, given))
-                                    .withMessageContaining("does not take [" + extra + "]")
-                                    .withMessageNotContaining("lacks");
-                        }
-                    }
-                });
+        table.forEach((pair, row) -> {
+            for (QueuePairAttribute extra : QueuePairAttribute.values()) {
+                Set<QueuePairAttribute> given = EnumSet.noneOf(QueuePairAttribute.class);
+                given.addAll(row.required);
+                given.add(extra);
+                if (row.required.contains(extra) || row.optional.contains(extra)) {
+                    assertThatCode(() -> check(pair, given)).doesNotThrowAnyException();
+                } else {
+                    assertThatIllegalArgumentException()
+                            .isThrownBy(() -> check(pair, given))
+                            .withMessageContaining("does not take [" + extra + "]")
+                            .withMessageNotContaining("lacks");
+                }
+            }
+        });
     }
 
     @Test
     void namesMissingAndUnwantedAttributesTogether() {
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () ->
-                                QueuePairTransitions.check(
-                                        QueuePairState.RESET,
-                                        QueuePairState.INIT,
-                                        EnumSet.of(
-                                                QueuePairAttribute.PORT,
-                                                QueuePairAttribute.TIMEOUT)))
+                .isThrownBy(() ->
+                        QueuePairTransitions.check(
+                                QueuePairState.RESET,
+                                QueuePairState.INIT,
+                                EnumSet.of(QueuePairAttribute.PORT, QueuePairAttribute.TIMEOUT)))
                 .withMessageContaining("lacks [PARTITION_KEY_INDEX, ACCESS]")
                 .withMessageContaining("does not take [TIMEOUT]");
     }

@@ -6,12 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.verbena.bindings.Errno;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Set;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 
 /** Memory that a device cannot reach safely is refused, with the reason; other memory gets keys. */
 @DeviceTest
@@ -43,8 +45,7 @@ class RegisteredMemoryTest {
     @Test
     void refusesMemoryThatTheCollectorMoves() {
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () -> domain.register(MemorySegment.ofArray(new byte[64]), Set.of()))
+                .isThrownBy(() -> domain.register(MemorySegment.ofArray(new byte[64]), Set.of()))
                 .withMessageContaining("on the heap");
     }
 
@@ -109,9 +110,7 @@ class RegisteredMemoryTest {
                 .isThrownBy(() -> domain.registerDmaBuf(0, -1, 4096, 4096, Set.of()));
         assertThatExceptionOfType(VerbsException.class)
                 .isThrownBy(
-                        () ->
-                                domain.registerDmaBuf(
-                                        0, 0, 4096, 4096, Set.of(Access.LOCAL_WRITE)))
+                        () -> domain.registerDmaBuf(0, 0, 4096, 4096, Set.of(Access.LOCAL_WRITE)))
                 .withMessageContaining("ibv_reg_dmabuf_mr failed");
     }
 

@@ -30,8 +30,7 @@ public final class TwoQueuePairs implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     final MemorySegment nearMemory = arena.allocate(MEMORY_BYTES, 4096);
     final MemorySegment farMemory = arena.allocate(MEMORY_BYTES, 4096);
-    final MemoryRegion nearRegion =
-            domain.register(nearMemory, EnumSet.of(Access.LOCAL_WRITE));
+    final MemoryRegion nearRegion = domain.register(nearMemory, EnumSet.of(Access.LOCAL_WRITE));
     final MemoryRegion farRegion =
             domain.register(farMemory, EnumSet.of(Access.REMOTE_WRITE, Access.REMOTE_READ));
 
@@ -56,7 +55,7 @@ public final class TwoQueuePairs implements AutoCloseable {
      * @return the device, to be closed by the caller
      */
     public static Device openDevice() {
-        return Device.open(Device.names().getFirst());
+        return Device.open(DeviceTest.Required.names().getFirst());
     }
 
     /** A GID that reaches this machine itself: link-local ones need an interface's scope. */
@@ -84,8 +83,7 @@ public final class TwoQueuePairs implements AutoCloseable {
                         .set(QueuePairAttribute.RECEIVE_PSN, 5)
                         .set(QueuePairAttribute.READS_AS_RESPONDER, 1)
                         .set(QueuePairAttribute.MIN_RNR_TIMER, 1)
-                        .destination(
-                                new Destination(gid.address(), gid.index(), 0, 1, 64, 0, 0)));
+                        .destination(new Destination(gid.address(), gid.index(), 0, 1, 64, 0, 0)));
         from.modify(
                 QueuePairState.READY_TO_SEND,
                 new QueuePairAttributes()
@@ -106,8 +104,7 @@ public final class TwoQueuePairs implements AutoCloseable {
                 farRegion.remoteKey(),
                 1,
                 signaled);
-        ring.piece(
-                slot, 0, nearRegion.address() + nearOffset, lengthBytes, nearRegion.localKey());
+        ring.piece(slot, 0, nearRegion.address() + nearOffset, lengthBytes, nearRegion.localKey());
     }
 
     /** Polls until so many completions have come: "identity status" of each. */

@@ -9,6 +9,7 @@ import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_RDMA_WRITE;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_RECV_RDMA_WITH_IMM;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_WITH_IMM;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_READ;
+
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -22,6 +23,9 @@ import dev.verbena.bindings.ibverbs.ibv_recv_wr;
 import dev.verbena.bindings.ibverbs.ibv_send_wr;
 import dev.verbena.bindings.ibverbs.ibv_sge;
 import dev.verbena.bindings.ibverbs.ibv_wc;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -33,7 +37,6 @@ import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A device in software, for tests of posting and polling without a NIC: real completion queues and
@@ -54,9 +57,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>in a failed completion, the fields that the verbs leave undefined hold nonsense
  * </ul>
  *
- * <p>Life: {@link #create}, make queues, script, use, close the queues, {@link #close}. Every method
- * may be called from any thread: one may post and poll while another releases completions. With
- * {@link #recordPosts} off, posting and polling allocate nothing on the double's side either.
+ * <p>Life: {@link #create}, make queues, script, use, close the queues, {@link #close}. Every
+ * method may be called from any thread: one may post and poll while another releases completions.
+ * With {@link #recordPosts} off, posting and polling allocate nothing on the double's side either.
  */
 public final class VerbsDouble implements AutoCloseable {
     /**
@@ -113,15 +116,13 @@ public final class VerbsDouble implements AutoCloseable {
     /** Numbers of queue pairs start here, so that none is mistaken for an index. */
     private static final int FIRST_NUMBER = 0x100;
 
-    private static final ValueLayout.OfInt NETWORK_INT =
-            JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN);
+    private static final ValueLayout.OfInt NETWORK_INT = JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN);
 
     private static final int NONSENSE = 0x5a5a5a5a;
     private static final int SUCCESS = CompletionStatus.SUCCESS.ordinal();
     private static final int FLUSHED = CompletionStatus.FLUSHED.ordinal();
 
-    private static final long REMOTE =
-            ibv_send_wr.wr$offset() + ibv_send_wr.wr.rdma$offset();
+    private static final long REMOTE = ibv_send_wr.wr$offset() + ibv_send_wr.wr.rdma$offset();
     private static final long REMOTE_ADDRESS = REMOTE + ibv_send_wr.wr.rdma.remote_addr$offset();
     private static final long REMOTE_KEY = REMOTE + ibv_send_wr.wr.rdma.rkey$offset();
 
@@ -501,8 +502,7 @@ public final class VerbsDouble implements AutoCloseable {
     @SuppressWarnings("restricted")
     private MemorySegment stub(Object target, String method, FunctionDescriptor type) {
         try {
-            MethodHandle handle =
-                    MethodHandles.lookup().bind(target, method, type.toMethodType());
+            MethodHandle handle = MethodHandles.lookup().bind(target, method, type.toMethodType());
             return Linker.nativeLinker().upcallStub(handle, type, arena);
         } catch (ReflectiveOperationException impossible) {
             throw new AssertionError(impossible);
@@ -639,8 +639,7 @@ public final class VerbsDouble implements AutoCloseable {
             this.options = options;
             requests = ibv_send_wr.allocateArray(options.sendRequests(), arena);
             entries =
-                    ibv_sge.allocateArray(
-                            (long) options.sendRequests() * options.sendSge(), arena);
+                    ibv_sge.allocateArray((long) options.sendRequests() * options.sendSge(), arena);
             sequences = new long[options.sendRequests()];
             MemorySegment qp = ibv_qp.allocate(arena);
             ibv_qp.context(
@@ -686,7 +685,9 @@ public final class VerbsDouble implements AutoCloseable {
             }
             Refusal refusal = refusals.poll();
             int count = 0;
-            for (long wr = first; wr != 0; wr = ALL.get(JAVA_LONG, wr + ibv_send_wr.next$offset())) {
+            for (long wr = first;
+                    wr != 0;
+                    wr = ALL.get(JAVA_LONG, wr + ibv_send_wr.next$offset())) {
                 int errno = errno(wr);
                 boolean saysWhich = true;
                 if (errno == 0 && refusal != null && count == refusal.accepted) {
@@ -884,8 +885,7 @@ public final class VerbsDouble implements AutoCloseable {
         }
 
         private PostedRequest decode(int slot) {
-            MemorySegment wr =
-                    requests.asSlice(slot * ibv_send_wr.sizeof(), ibv_send_wr.sizeof());
+            MemorySegment wr = requests.asSlice(slot * ibv_send_wr.sizeof(), ibv_send_wr.sizeof());
             List<Piece> pieces = new ArrayList<>();
             for (int i = 0; i < ibv_send_wr.num_sge(wr); i++) {
                 MemorySegment sge = entries.asSlice(entryOffset(slot, i), ibv_sge.sizeof());

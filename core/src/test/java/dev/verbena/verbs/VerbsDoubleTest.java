@@ -7,23 +7,24 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.WorkRequests.Operation;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The double behaves as its description says, since other tests take it for a device. */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class VerbsDoubleTest {
     private final VerbsDouble device = VerbsDouble.create();
     private final CompletionQueue queue = device.createCompletionQueue(16);
-    private final QueuePair pair =
-            device.createQueuePair(new QueuePairOptions(8, 2, 4, 1), queue);
+    private final QueuePair pair = device.createQueuePair(new QueuePairOptions(8, 2, 4, 1), queue);
     private final WorkRequests ring = new WorkRequests(8, 4);
     private final WorkCompletions completions = new WorkCompletions(16);
 
@@ -206,8 +207,7 @@ class VerbsDoubleTest {
             assertThat(poll()).containsExactly("1 SUCCESS", "2 SUCCESS");
             assertThat(remote.asSlice(8, 6).toArray(ValueLayout.JAVA_BYTE))
                     .containsExactly(16, 17, 18, 19, 32, 33);
-            assertThat(local.asSlice(0, 2).toArray(ValueLayout.JAVA_BYTE))
-                    .containsExactly(16, 17);
+            assertThat(local.asSlice(0, 2).toArray(ValueLayout.JAVA_BYTE)).containsExactly(16, 17);
             assertThat(local.asSlice(60, 4).toArray(ValueLayout.JAVA_BYTE))
                     .containsExactly(18, 19, 32, 33);
         }
@@ -260,10 +260,9 @@ class VerbsDoubleTest {
     void tellsAtTheEndWhatBrokeInsideIt() {
         VerbsDouble broken = VerbsDouble.create();
         CompletionQueue itsQueue = broken.createCompletionQueue(1);
-        broken.whilePolling(
-                () -> {
-                    throw new IllegalStateException("in the driver");
-                });
+        broken.whilePolling(() -> {
+            throw new IllegalStateException("in the driver");
+        });
         assertThatThrownBy(() -> itsQueue.poll(completions)).isInstanceOf(VerbsException.class);
         itsQueue.close();
 
@@ -290,8 +289,7 @@ class VerbsDoubleTest {
                         .set(QueuePairAttribute.READS_AS_RESPONDER, 1)
                         .set(QueuePairAttribute.MIN_RNR_TIMER, 12)
                         .destination(
-                                new Destination(
-                                        new Gid.Address(new byte[16]), 1, 0, 1, 64, 0, 0)));
+                                new Destination(new Gid.Address(new byte[16]), 1, 0, 1, 64, 0, 0)));
         pair.modify(
                 QueuePairState.READY_TO_SEND,
                 new QueuePairAttributes()

@@ -1,17 +1,20 @@
 package dev.verbena.verbs;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import dev.verbena.verbs.WorkRequests.Operation;
-import java.lang.foreign.MemorySegment;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * What a slot is given lies where C reads it, by offsets written down here from the header, and
@@ -73,8 +76,7 @@ class WorkRequestsTest {
     void immediateTravelsInNetworkOrder() {
         ring.immediate(1, 0x01020304);
 
-        assertThat(memory.asSlice(WR_BYTES + 36, 4).toArray(JAVA_BYTE))
-                .containsExactly(1, 2, 3, 4);
+        assertThat(memory.asSlice(WR_BYTES + 36, 4).toArray(JAVA_BYTE)).containsExactly(1, 2, 3, 4);
     }
 
     @Test

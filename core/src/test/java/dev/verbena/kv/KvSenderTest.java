@@ -1,0 +1,158 @@
+package dev.verbena.kv;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.verbena.verbs.DeviceTest;
+import dev.verbena.verbs.Lifetime;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A request that prefill gives up, or whose prefill node goes, ends once on both sides, at whichever
+ * step it was: announced, begun, with a chunk in flight, with one done, with the last one given.
+ */
+@DeviceTest
+class KvSenderTest {
+    private static final Duration SOON = Duration.ofSeconds(30);
+    private static final int[] PAGES = {1, 2, 3};
+    private static final int STEPS = 4;
+
+    private long openBefore;
+
+    @BeforeEach
+    void count() {
+        openBefore = Lifetime.openCount();
+    }
+
+    @AfterEach
+    void nothingStaysOpen() {
+        assertThat(Lifetime.openCount()).isEqualTo(openBefore);
+    }
+
+    @Test
+    void givingUpAtAnyStepEndsBothSidesAndTheRoomIsFreeAgain() throws Exception {
+        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+            for (int step = 0; step < STEPS; step++) {
+                AtomicInteger ends = new AtomicInteger();
+                try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                        KvSend send = rig.sender.begin(7, SOON)) {
+                    request.completion().whenComplete((r, f) -> ends.incrementAndGet());
+                    goOn(send, step);
+
+                    send.fail("out of memory");
+                    send.fail("a second time");
+
+                    assertThatExceptionOfType(KvException.class)
+                            .isThrownBy(() -> request.await(SOON))
+                            .withMessageContaining("out of memory");
+                    assertThatExceptionOfType(KvException.class)
+                            .isThrownBy(send::await)
+                            .withMessageContaining("out of memory");
+                    assertThatExceptionOfType(KvException.class)
+                            .isThrownBy(() -> send.chunk(new int[] {}));
+                }
+                assertThat(ends).hasValue(1);
+                KvSliceTest.assertQuiet(rig);
+            }
+            sendsOne(rig);
+        }
+    }
+
+    @Test
+    void closingBeforeTheLastChunkIsGivingUp() throws Exception {
+        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+            for (int step = 0; step < STEPS; step++) {
+                try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES)) {
+                    KvSend send = rig.sender.begin(7, SOON);
+                    goOn(send, step);
+                    send.close();
+                    send.close();
+                    assertThatExceptionOfType(KvException.class)
+                            .isThrownBy(() -> request.await(SOON))
+                            .withMessageContaining("before its last chunk");
+                }
+                KvSliceTest.assertQuiet(rig);
+            }
+            sendsOne(rig);
+        }
+    }
+
+    @Test
+    void aPrefillNodeThatGoesEndsBothSides() throws Exception {
+        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+            for (int step = -1; step <= STEPS; step++) {
+                AtomicInteger ends = new AtomicInteger();
+                KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                request.completion().whenComplete((r, f) -> ends.incrementAndGet());
+                KvSend send = step < 0 ? null : rig.sender.begin(7, SOON);
+                if (send != null) {
+                    goOn(send, step);
+                }
+
+                rig.toDecode.close();
+
+                if (send != null) {
+                    awaitEnd(send);
+                    send.close();
+                }
+                try {
+                    request.await(SOON);
+                    assertThat(step).as("only a whole request is ready").isEqualTo(STEPS);
+                    assertThat(rig.filled(3, 3)).isTrue();
+                } catch (KvException lost) {
+                    assertThat(lost).hasMessageContaining("lost");
+                }
+                request.close();
+                assertThat(ends).hasValue(1);
+                rig.nodes.lostByNear();
+                rig.nodes.lostByFar();
+                KvSliceTest.assertQuiet(rig);
+                rig.connectAgain();
+            }
+            sendsOne(rig);
+        }
+    }
+
+    private static void awaitEnd(KvSend send) throws InterruptedException {
+        try {
+            send.await();
+        } catch (KvException failed) {
+            assertThat(failed).hasMessageContaining("room 7");
+        }
+    }
+
+    /** 0: nothing; 1: a chunk, perhaps in flight; 2: a chunk done; 3: two; 4: all. */
+    static void goOn(KvSend send, int step) throws InterruptedException {
+        if (step >= 1) {
+            send.chunk(new int[] {1});
+        }
+        if (step >= 2) {
+            send.chunk(new int[] {}).await();
+        }
+        if (step >= 3) {
+            send.chunk(new int[] {2});
+        }
+        if (step >= 4) {
+            send.last(new int[] {3});
+        }
+    }
+
+    static void sendsOne(KvRig rig) throws Exception {
+        rig.decodePool.segment().fill((byte) 0);
+        try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvSend send = rig.sender.begin(7, SOON)) {
+            goOn(send, STEPS);
+            request.await(SOON);
+            send.await();
+        }
+        for (int page : PAGES) {
+            assertThat(rig.filled(page, page)).isTrue();
+        }
+        KvSliceTest.assertQuiet(rig);
+    }
+}

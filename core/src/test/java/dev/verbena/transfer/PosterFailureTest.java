@@ -1,0 +1,377 @@
+package dev.verbena.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.verbena.bindings.Errno;
+import dev.verbena.transfer.PosterRig.Shape;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.VerbsException;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Whichever work request fails and however, each transfer ends once, with the first cause, and says
+ * of every block the truth as far as it can be known. Chains of a few requests over queues of eight,
+ * failed at every position in turn, on one, two and four queue pairs.
+ */
+@Timeout(120)
+class PosterFailureTest {
+    private static final int BYTES = 16;
+    private static final int CHAIN = 7;
+
+    // --- Posts that the driver takes in part ---
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void aFullQueueInTheMiddleOfAChainLosesAndRepeatsNothing(int queuePairs) throws Exception {
+        for (int errno : new int[] {Errno.ENOMEM, Errno.EAGAIN}) {
+            for (int taken = 0; taken < CHAIN; taken++) {
+                try (PosterRig rig = new PosterRig(Shape.of(queuePairs)).filled(taken)) {
+                    TransferBatch batch = rig.scattered(CHAIN * queuePairs, BYTES);
+                    rig.device.acceptOnly(taken, errno);
+                    rig.device.acceptOnly(taken / 2, errno);
+
+                    Transfer transfer = rig.write(batch, 5);
+                    transfer.await();
+
+                    assertThat(rig.device.accepted())
+                            .isEqualTo(CHAIN * queuePairs + queuePairs);
+                    assertAllMoved(rig, batch);
+                }
+            }
+        }
+    }
+
+    /** What was taken, unsignalled, has no completion of its own: yet its outcome is known. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void aRefusalForGoodFailsWithTheErrnoAndExactOutcomes(int queuePairs) {
+        for (boolean held : new boolean[] {false, true}) {
+            for (int taken = 0; taken < CHAIN; taken++) {
+                try (PosterRig rig = new PosterRig(Shape.of(queuePairs)).filled(taken)) {
+                    if (held) {
+                        rig.device.hold();
+                    }
+                    TransferBatch batch = rig.scattered(CHAIN * queuePairs, BYTES);
+                    rig.device.acceptOnly(taken, Errno.EINVAL);
+
+                    Transfer transfer = rig.write(batch);
+                    PosterRig.finish(rig, transfer);
+
+                    TransferException failure = failure(transfer);
+                    assertThat(failure.reason()).isEqualTo(FailureReason.POST_REFUSED);
+                    assertThat(failure.blockIndex()).isEqualTo(taken);
+                    assertThat(failure).hasMessageContaining("EINVAL");
+                    assertThat(failure.getCause()).isInstanceOf(VerbsException.class);
+                    for (int block = 0; block < batch.size(); block++) {
+                        BlockOutcome expected =
+                                block >= taken
+                                        ? BlockOutcome.NOT_DONE
+                                        : held ? BlockOutcome.UNKNOWN : BlockOutcome.DONE;
+                        assertThat(failure.outcome(block))
+                                .as("block %d of which %d taken", block, taken)
+                                .isEqualTo(expected);
+                    }
+                }
+            }
+        }
+    }
+
+    /** The errno of a refusal is that of the queue that refused, not of one that was full before. */
+    @Test
+    void namesTheQueuePairThatRefused() {
+        try (PosterRig rig = new PosterRig(Shape.of(2))) {
+            rig.device.acceptOnly(0, Errno.ENOMEM);
+            Transfer transfer = rig.write(rig.scattered(4, BYTES));
+            rig.device.acceptOnly(0, Errno.EINVAL);
+            PosterRig.finish(rig, transfer);
+
+            assertThat(failure(transfer))
+                    .hasMessageContaining("EINVAL")
+                    .hasMessageContaining(rig.pairs.get(1).toString());
+        }
+    }
+
+    @Test
+    void aRefusedImmediateFailsTheTransferAfterItsData() {
+        try (PosterRig rig = new PosterRig(Shape.of(2)).filled(1)) {
+            TransferBatch batch = rig.scattered(2, BYTES);
+            // Chains of one, so the first two calls are not refused after all.
+            rig.device.acceptOnly(1, Errno.ENOMEM);
+            rig.device.acceptOnly(1, Errno.ENOMEM);
+            rig.device.acceptOnly(0, Errno.EINVAL);
+            Transfer transfer = rig.write(batch, 9);
+            PosterRig.finish(rig, transfer);
+
+            assertThat(failure(transfer).blockIndex()).isEqualTo(-1);
+            assertThat(failure(transfer).notDone()).isEmpty();
+        }
+    }
+
+    /** A driver that does not say what it took may have taken all: nothing is known but the rest. */
+    @Test
+    void whatASilentDriverTookIsUnknownUntilTheQueuePairIsGone() {
+        Shape shape = Shape.of(1).withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50));
+        try (PosterRig rig = new PosterRig(shape)) {
+            rig.device.refuseSilently(2, Errno.EIO);
+            Transfer transfer = rig.write(rig.scattered(20, BYTES));
+            PosterRig.finish(rig, transfer);
+
+            TransferException failure = failure(transfer);
+            assertThat(failure.reason()).isEqualTo(FailureReason.POST_REFUSED);
+            assertThat(failure).hasMessageContaining("EIO");
+            assertThat(failure.blockIndex()).isEqualTo(-1);
+            for (int block = 0; block < 20; block++) {
+                assertThat(failure.outcome(block))
+                        .isEqualTo(block < 8 ? BlockOutcome.UNKNOWN : BlockOutcome.NOT_DONE);
+            }
+        }
+    }
+
+    // --- Requests that fail ---
+
+    @ParameterizedTest
+    @EnumSource(CompletionStatus.class)
+    void anyStatusAtAnyPositionEndsTheTransferOnce(CompletionStatus status) {
+        if (status == CompletionStatus.SUCCESS || status == CompletionStatus.UNKNOWN) {
+            return;
+        }
+        int blocks = 20;
+        for (int bad = 0; bad < blocks; bad++) {
+            try (PosterRig rig = new PosterRig(Shape.of(1)).filled(bad)) {
+                TransferBatch batch = rig.scattered(blocks, BYTES);
+                rig.device.failRequest(bad, status);
+                Transfer transfer = rig.write(batch);
+                Ends ends = new Ends(transfer);
+                PosterRig.finish(rig, transfer);
+
+                TransferException failure = failure(transfer);
+                assertThat(failure.reason()).isEqualTo(FailureReason.WORK_REQUEST);
+                assertThat(failure.blockIndex()).isEqualTo(bad);
+                assertThat(failure)
+                        .hasMessageContaining(status.name())
+                        .hasMessageContaining("at block " + bad);
+                assertThat(ends.count()).isEqualTo(1);
+                long posted = rig.device.accepted();
+                for (int block = 0; block < blocks; block++) {
+                    BlockOutcome outcome = failure.outcome(block);
+                    if (block < bad) {
+                        assertThat(outcome).isEqualTo(BlockOutcome.DONE);
+                        assertThat(rig.moved(batch, block)).isTrue();
+                    } else if (block == bad || (block < posted && !status.stopsFollowers())) {
+                        assertThat(outcome).isEqualTo(BlockOutcome.UNKNOWN);
+                    } else {
+                        assertThat(outcome).isEqualTo(BlockOutcome.NOT_DONE);
+                        assertThat(rig.moved(batch, block)).isFalse();
+                    }
+                }
+                assertThatIllegalStateException()
+                        .isThrownBy(() -> rig.write(batch))
+                        .withMessageContaining(status.name());
+                assertThat(rig.poster.isOpen()).isFalse();
+                assertThat(rig.stops).hasSize(1);
+            }
+        }
+    }
+
+    /** Several transfers on several queue pairs, and each request of all of them fails once. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void aFailureEndsAllTransfersUnderWayAndNoneThatWereDone(int queuePairs) {
+        int blocks = 6;
+        int transfers = 4;
+        for (int bad = 0; bad < blocks * transfers; bad++) {
+            for (CompletionStatus status :
+                    Set.of(CompletionStatus.REMOTE_ACCESS, CompletionStatus.RETRY_EXCEEDED)) {
+                try (PosterRig rig = new PosterRig(Shape.of(queuePairs)).filled(bad)) {
+                    Transfer before = rig.write(rig.scattered(3, BYTES));
+                    PosterRig.finish(rig, before);
+                    rig.remote.fill((byte) 0);
+                    rig.device.hold();
+                    rig.device.failRequest(bad, status);
+                    List<Transfer> under = new ArrayList<>();
+                    List<Ends> ends = new ArrayList<>();
+                    for (int i = 0; i < transfers; i++) {
+                        TransferBatch batch = new TransferBatch();
+                        for (int block = 0; block < blocks; block++) {
+                            long offset = 1024L * i + 2L * BYTES * block;
+                            rig.add(batch, offset, 64 + offset, BYTES);
+                        }
+                        under.add(rig.write(batch, i));
+                        ends.add(new Ends(under.get(i)));
+                    }
+                    rig.device.release();
+                    under.forEach(transfer -> PosterRig.finish(rig, transfer));
+
+                    int failed = 0;
+                    int causes = 0;
+                    for (int i = 0; i < transfers; i++) {
+                        assertThat(ends.get(i).count()).isEqualTo(1);
+                        TransferException failure = under.get(i).failure();
+                        failed += failure == null ? 0 : 1;
+                        causes += failure != null && failure.blockIndex() >= 0 ? 1 : 0;
+                        assertTruthful(rig, under.get(i), failure);
+                    }
+                    assertThat(failed).isPositive();
+                    assertThat(causes).isLessThanOrEqualTo(1);
+                    assertThat(before.failure()).isNull();
+                    assertThat(before.poll()).isTrue();
+                }
+            }
+        }
+    }
+
+    /**
+     * A block in two requests on two queue pairs, of which the first fails and the second does its
+     * part: the block is not untouched.
+     */
+    @Test
+    void aBlockMovedInPartIsNeverCalledNotDone() {
+        for (int bad = 0; bad < 8; bad++) {
+            try (PosterRig rig = new PosterRig(Shape.of(4), 64).filled(bad)) {
+                TransferBatch batch = new TransferBatch();
+                rig.add(batch, 0, 0, 250);
+                rig.add(batch, 1000, 1000, 250);
+                rig.device.hold();
+                Transfer transfer = rig.write(batch);
+                QueuePair failing = rig.pairs.get(bad % 4);
+                rig.device.release(bad);
+                rig.device.failQueuePair(failing, CompletionStatus.REMOTE_ACCESS);
+                rig.device.release();
+                PosterRig.finish(rig, transfer);
+
+                assertTruthful(rig, transfer, transfer.failure());
+            }
+        }
+    }
+
+    @Test
+    void aReadThatFailsIsToldAsAWriteIs() {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            rig.device.failRequest(2, CompletionStatus.REMOTE_ACCESS);
+            Transfer transfer = rig.read(rig.scattered(5, BYTES));
+            PosterRig.finish(rig, transfer);
+
+            assertThat(failure(transfer).blockIndex()).isEqualTo(2);
+            assertThat(failure(transfer).outcome(1)).isEqualTo(BlockOutcome.DONE);
+            assertThat(failure(transfer).outcome(3)).isEqualTo(BlockOutcome.NOT_DONE);
+        }
+    }
+
+    @Test
+    void aQueuePairThatFailsOnItsOwnEndsAll() {
+        for (CompletionStatus status : EnumSet.of(CompletionStatus.RETRY_EXCEEDED)) {
+            try (PosterRig rig = new PosterRig(Shape.of(2))) {
+                rig.device.hold();
+                Transfer transfer = rig.write(rig.scattered(10, BYTES));
+                rig.device.failQueuePair(rig.pairs.get(1), status);
+                PosterRig.finish(rig, transfer);
+
+                assertThat(failure(transfer)).hasMessageContaining(status.name());
+                assertThat(rig.device.outstanding(rig.pairs.get(0))).isZero();
+            }
+        }
+    }
+
+    /** A queue pair that stops while idle gives its receives back, and nothing else. */
+    @Test
+    void aQueuePairThatStopsWhileIdleIsNoticed() {
+        try (PosterRig rig = new PosterRig(Shape.of(2))) {
+            rig.device.failQueuePair(rig.pairs.get(1), CompletionStatus.FATAL);
+            rig.poster.progress();
+
+            assertThat(rig.stops).hasSize(1);
+            assertThat(rig.stops.peek()).startsWith(FailureReason.PEER_LOST.name());
+            assertThat(rig.poster.isOpen()).isFalse();
+        }
+    }
+
+    @Test
+    void failingFromOutsideGivesTheCauseToAll() {
+        IllegalStateException cause = new IllegalStateException("why");
+        try (PosterRig rig = new PosterRig(Shape.of(2))) {
+            rig.device.hold();
+            Transfer transfer = rig.write(rig.scattered(30, BYTES));
+
+            rig.poster.fail(FailureReason.PEER_LOST, "the cable is cut", cause);
+            rig.poster.fail(FailureReason.DEVICE, "a second time", null);
+
+            assertThat(transfer.isDone()).isTrue();
+            TransferException failure = failure(transfer);
+            assertThat(failure.reason()).isEqualTo(FailureReason.PEER_LOST);
+            assertThat(failure).hasMessageContaining("the cable is cut").hasCause(cause);
+            assertThat(failure.blockIndex()).isEqualTo(-1);
+            assertThat(failure.outcome(0)).isEqualTo(BlockOutcome.UNKNOWN);
+            assertThat(failure.outcome(29)).isEqualTo(BlockOutcome.NOT_DONE);
+            assertThat(failure.notDone()).hasSize(2);
+        }
+    }
+
+    /** A caller that changes a batch under way harms that transfer and no other. */
+    @Test
+    void aBatchThatIsChangedUnderWayFailsAlone() throws Exception {
+        try (PosterRig rig = new PosterRig(Shape.of(1)).filled(4)) {
+            rig.device.hold();
+            TransferBatch changed = rig.scattered(20, BYTES);
+            Transfer failing = rig.write(changed);
+            TransferBatch good = rig.scattered(3, BYTES);
+            Transfer sound = rig.write(good);
+            changed.clear();
+            for (int i = 0; i < 20; i++) {
+                changed.add(1, 1, 1);
+            }
+            rig.device.release();
+
+            assertThatThrownBy(failing::await).isInstanceOf(TransferException.class);
+            sound.await();
+            assertAllMoved(rig, good);
+        }
+    }
+
+    private static TransferException failure(Transfer transfer) {
+        TransferException failure = transfer.failure();
+        assertThat(failure).isNotNull();
+        assertThat(catchThrowableOfType(TransferException.class, transfer::poll)).isSameAs(failure);
+        return failure;
+    }
+
+    /** No outcome claims more than the bytes show. */
+    private static void assertTruthful(
+            PosterRig rig, Transfer transfer, @Nullable TransferException failure) {
+        TransferBatch batch = transfer.batch();
+        for (int block = 0; block < batch.size(); block++) {
+            BlockOutcome outcome = failure == null ? BlockOutcome.DONE : failure.outcome(block);
+            if (outcome == BlockOutcome.DONE) {
+                assertThat(rig.moved(batch, block)).as("block %d is done", block).isTrue();
+            } else if (outcome == BlockOutcome.NOT_DONE) {
+                long offset = batch.remoteAddress(block) - rig.remote.address();
+                assertThat(
+                                rig.remote
+                                        .asSlice(offset, batch.length(block))
+                                        .toArray(ValueLayout.JAVA_BYTE))
+                        .as("block %d is not done", block)
+                        .containsOnly(0);
+            }
+        }
+    }
+
+    private static void assertAllMoved(PosterRig rig, TransferBatch batch) {
+        for (int block = 0; block < batch.size(); block++) {
+            assertThat(rig.moved(batch, block)).as("block %d", block).isTrue();
+        }
+    }
+}

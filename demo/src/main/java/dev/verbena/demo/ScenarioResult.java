@@ -1,0 +1,30 @@
+package dev.verbena.demo;
+
+/**
+ * What became of one scenario.
+ *
+ * @param name of the scenario, for machines
+ * @param category number of the transfer category
+ * @param title the category in words
+ * @param pages pages moved, over all pools
+ * @param blocks blocks that the planner made of them
+ * @param workRequests work requests that the blocks were moved with
+ * @param bytes moved
+ * @param seconds during which a transfer was under way
+ * @param verdict of the decode side
+ */
+record ScenarioResult(
+        String name,
+        int category,
+        String title,
+        long pages,
+        long blocks,
+        long workRequests,
+        long bytes,
+        double seconds,
+        DemoMessage.Verdict verdict) {
+
+    boolean verified() {
+        return verdict.allRight();
+    }
+}
