@@ -43,8 +43,8 @@ sealed interface KvMessage {
     record Pools(KvPools pools) implements KvMessage {}
 
     /**
-     * Slots set aside for a request: page i of the request goes to {@code pages[i]}. Never compared,
-     * so that the array's identity does not matter.
+     * Slots set aside for a request: page i of the request goes to {@code pages[i]}. Never
+     * compared, so that the array's identity does not matter.
      */
     @SuppressWarnings("ArrayRecordComponent")
     record Announce(long room, int token, int[] pages) implements KvMessage {}

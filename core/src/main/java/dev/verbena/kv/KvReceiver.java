@@ -2,7 +2,6 @@ package dev.verbena.kv;
 
 import dev.verbena.transfer.Node;
 import dev.verbena.transfer.Peer;
-
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.HashSet;

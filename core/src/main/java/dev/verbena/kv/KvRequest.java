@@ -1,7 +1,6 @@
 package dev.verbena.kv;
 
 import dev.verbena.transfer.Peer;
-
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashMap;
@@ -184,7 +183,8 @@ public final class KvRequest implements AutoCloseable {
         }
         for (Peer writer : writing) {
             try {
-                writer.send(KvMessage.TO_PREFILL, new KvMessage.Abort(room, token, reason).encode());
+                writer.send(
+                        KvMessage.TO_PREFILL, new KvMessage.Abort(room, token, reason).encode());
             } catch (IOException lost) {
                 // Its loss is told to the receiver too, and ends it as a writer.
             }

@@ -13,14 +13,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request on the prefill side: chunks of pages, written as prefill produces them.
  *
- * <p>It ends once: done when the last chunk has been acknowledged, or failed. The decode side is told
- * that it failed only when all that was written has been acknowledged, so that it may use the pages
- * again. Where a transfer failed, packets of it may still be on the wire: then nothing is said, as
- * the connection has failed with it, and the decode side counts the writer as ended once its own
- * queue pairs are gone.
+ * <p>It ends once: done when the last chunk has been acknowledged, or failed. The decode side is
+ * told that it failed only when all that was written has been acknowledged, so that it may use the
+ * pages again. Where a transfer failed, packets of it may still be on the wire: then nothing is
+ * said, as the connection has failed with it, and the decode side counts the writer as ended once
+ * its own queue pairs are gone.
  *
- * <p>Life: {@link KvSender#begin}, {@link #chunk} any number of times, {@link #last}, {@link #await},
- * {@link #close}. Chunks are for one thread at a time; the rest is safe for any.
+ * <p>Life: {@link KvSender#begin}, {@link #chunk} any number of times, {@link #last}, {@link
+ * #await}, {@link #close}. Chunks are for one thread at a time; the rest is safe for any.
  */
 public final class KvSend implements AutoCloseable {
     private static final String CLOSED_EARLY =
@@ -118,8 +118,8 @@ public final class KvSend implements AutoCloseable {
     }
 
     /**
-     * Gives the request up: no more is posted, and once nothing is in flight the decode side is told
-     * why. Does nothing if it has ended.
+     * Gives the request up: no more is posted, and once nothing is in flight the decode side is
+     * told why. Does nothing if it has ended.
      *
      * @param reason for the decode side
      */
@@ -151,8 +151,8 @@ public final class KvSend implements AutoCloseable {
     }
 
     /**
-     * Ends the request: one that has not been given its last chunk is failed. Waits until nothing of
-     * it is in flight, bounded as {@link #await}; this thread's interrupt flag is kept.
+     * Ends the request: one that has not been given its last chunk is failed. Waits until nothing
+     * of it is in flight, bounded as {@link #await}; this thread's interrupt flag is kept.
      */
     @Override
     public void close() {

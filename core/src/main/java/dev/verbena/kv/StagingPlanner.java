@@ -1,7 +1,6 @@
 package dev.verbena.kv;
 
 import dev.verbena.transfer.TransferBatch;
-
 import java.util.Arrays;
 
 /**

@@ -37,14 +37,13 @@ final class BatchRegistration {
             Thread.ofPlatform()
                     .daemon()
                     .name("verbena-register-" + i)
-                    .start(
-                            () -> {
-                                try {
-                                    work();
-                                } finally {
-                                    finished.countDown();
-                                }
-                            });
+                    .start(() -> {
+                        try {
+                            work();
+                        } finally {
+                            finished.countDown();
+                        }
+                    });
         }
         boolean interrupted = false;
         while (true) {

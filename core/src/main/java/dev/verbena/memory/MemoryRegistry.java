@@ -376,7 +376,10 @@ public final class MemoryRegistry implements AutoCloseable {
         if (wanted.lengthBytes <= 0
                 || Long.compareUnsigned(wanted.address + wanted.lengthBytes, wanted.address) < 0) {
             throw new IllegalArgumentException(
-                    "pool '" + name + "' of range " + wanted
+                    "pool '"
+                            + name
+                            + "' of range "
+                            + wanted
                             + " is empty or passes the address space");
         }
         Registration registration;

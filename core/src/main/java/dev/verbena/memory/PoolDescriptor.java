@@ -67,20 +67,36 @@ public record PoolDescriptor(
         checkName(name);
         if (regions.isEmpty() || regions.size() > MAX_REGIONS) {
             throw new IllegalArgumentException(
-                    "pool '" + name + "' has " + regions.size() + " regions, not 1.." + MAX_REGIONS);
+                    "pool '"
+                            + name
+                            + "' has "
+                            + regions.size()
+                            + " regions, not 1.."
+                            + MAX_REGIONS);
         }
         long covered = 0;
         for (Region region : regions) {
             if (region.lengthBytes <= 0 || region.lengthBytes > lengthBytes - covered) {
                 throw new IllegalArgumentException(
-                        "pool '" + name + "' of " + lengthBytes + " bytes has a region of "
-                                + region.lengthBytes + " bytes at offset " + covered);
+                        "pool '"
+                                + name
+                                + "' of "
+                                + lengthBytes
+                                + " bytes has a region of "
+                                + region.lengthBytes
+                                + " bytes at offset "
+                                + covered);
             }
             covered += region.lengthBytes;
         }
         if (covered != lengthBytes) {
             throw new IllegalArgumentException(
-                    "the regions of pool '" + name + "' cover " + covered + " of " + lengthBytes
+                    "the regions of pool '"
+                            + name
+                            + "' cover "
+                            + covered
+                            + " of "
+                            + lengthBytes
                             + " bytes");
         }
         if (Long.compareUnsigned(address + lengthBytes, address) < 0) {
@@ -157,7 +173,10 @@ public record PoolDescriptor(
         int count = body.getInt();
         if (count < 0 || count > MAX_REGIONS || body.remaining() != count * REGION_BYTES) {
             throw new IllegalArgumentException(
-                    "pool descriptor with " + count + " regions has " + body.remaining()
+                    "pool descriptor with "
+                            + count
+                            + " regions has "
+                            + body.remaining()
                             + " bytes for them");
         }
         List<Region> regions = new ArrayList<>(count);
@@ -171,8 +190,11 @@ public record PoolDescriptor(
     private static int need(ByteBuffer in, int bytes) {
         if (bytes < 0 || in.remaining() < bytes) {
             throw new IllegalArgumentException(
-                    "pool descriptor is cut short: " + bytes + " bytes needed, "
-                            + in.remaining() + " left");
+                    "pool descriptor is cut short: "
+                            + bytes
+                            + " bytes needed, "
+                            + in.remaining()
+                            + " left");
         }
         return bytes;
     }

@@ -89,11 +89,10 @@ final class BatchCheck {
             touched.stream()
                     .mapToObj(local::owner)
                     .distinct()
-                    .forEach(
-                            pool -> {
-                                pool.hold();
-                                held.add(pool);
-                            });
+                    .forEach(pool -> {
+                        pool.hold();
+                        held.add(pool);
+                    });
         } catch (IllegalStateException closed) {
             release(held);
             throw closed;

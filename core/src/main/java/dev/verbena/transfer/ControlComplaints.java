@@ -1,10 +1,9 @@
 package dev.verbena.transfer;
 
-import org.jspecify.annotations.Nullable;
-
 import java.net.InetAddress;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Logs what goes wrong with strangers, so that none of them can flood the log: per kind of trouble

@@ -1,7 +1,5 @@
 package dev.verbena.transfer;
 
-import org.jspecify.annotations.Nullable;
-
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -13,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Accepts control connections. Whatever a stranger does, or fails to do, costs that stranger's

@@ -1,10 +1,8 @@
 package dev.verbena.transfer;
 
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
-
 import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How control connections behave. Immutable: each {@code with} method gives a changed copy.

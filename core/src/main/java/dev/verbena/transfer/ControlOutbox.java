@@ -1,10 +1,9 @@
 package dev.verbena.transfer;
 
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Frames that wait to be written: any thread adds without ever blocking, one writer takes. It is

@@ -1,7 +1,6 @@
 package dev.verbena.transfer;
 
 import dev.verbena.verbs.Gid;
-
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;

@@ -2,7 +2,6 @@ package dev.verbena.transfer;
 
 import dev.verbena.memory.PoolDescriptor;
 import dev.verbena.verbs.Gid;
-
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;

@@ -73,10 +73,7 @@ final class Link implements AutoCloseable {
                         .domain()
                         .createQueuePair(
                                 new QueuePairOptions(
-                                        options.sendRequests(),
-                                        sge,
-                                        options.receiveRequests(),
-                                        1),
+                                        options.sendRequests(), sge, options.receiveRequests(), 1),
                                 completionQueue,
                                 completionQueue);
         queuePairs.add(pair);
@@ -120,11 +117,7 @@ final class Link implements AutoCloseable {
     }
 
     private void connect(
-            QueuePair pair,
-            Hello.Endpoint own,
-            Hello.Endpoint partner,
-            Hello peer,
-            Gid gid) {
+            QueuePair pair, Hello.Endpoint own, Hello.Endpoint partner, Hello peer, Gid gid) {
         PortAttributes port = resources.portAttributes();
         int reads = resources.device().attributes().maxReadsAsRequester();
         pair.modify(

@@ -7,18 +7,21 @@ import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.VerbsException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
@@ -39,6 +42,9 @@ public final class Node implements AutoCloseable {
     private static final Logger LOG = System.getLogger(Node.class.getName());
     private static final long EVENT_WAIT_NANOS = Duration.ofSeconds(10).toNanos();
 
+    /** How long a message waits for somebody to hear its topic. */
+    private static final Duration LISTENER_WAIT = Duration.ofSeconds(5);
+
     /** Pools that come in a burst are announced together. */
     private static final Duration ANNOUNCE_DELAY = Duration.ofMillis(2);
 
@@ -52,10 +58,13 @@ public final class Node implements AutoCloseable {
     private final @Nullable ControlListener listener;
 
     private final List<Peer> peers = new CopyOnWriteArrayList<>();
-    private final List<Consumer<Peer>> peerListeners = new CopyOnWriteArrayList<>();
+    private final List<PeerListener> peerListeners = new CopyOnWriteArrayList<>();
     private final List<BiConsumer<Peer, String>> lostListeners = new CopyOnWriteArrayList<>();
     private final List<ImmediateListener> immediateListeners = new CopyOnWriteArrayList<>();
-    private final Map<Integer, MessageListener> messageListeners = new ConcurrentHashMap<>();
+
+    /** Guarded by itself, which is notified of every new listener. */
+    private final Map<Integer, MessageListener> messageListeners = new HashMap<>();
+
     private final AtomicBoolean announcing = new AtomicBoolean();
     private final Object announceLock = new Object();
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -222,6 +231,23 @@ public final class Node implements AutoCloseable {
         }
     }
 
+    /** A listener, and whom it was told of: one that comes while it is added, only once. */
+    private static final class PeerListener {
+        private final Consumer<Peer> listener;
+        private final Set<Peer> told =
+                Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+        PeerListener(Consumer<Peer> listener) {
+            this.listener = listener;
+        }
+
+        void tell(Peer peer) {
+            if (told.add(peer)) {
+                listener.accept(peer);
+            }
+        }
+    }
+
     /** What a handshake has built so far, undone on close unless the peer was admitted. */
     private final class Joining implements AutoCloseable {
         private final ControlConnection connection;
@@ -306,13 +332,14 @@ public final class Node implements AutoCloseable {
      * @param peerListener called on the thread that finished the handshake
      */
     public void onPeer(Consumer<Peer> peerListener) {
-        peerListeners.add(peerListener);
-        peers.forEach(peerListener);
+        PeerListener listening = new PeerListener(peerListener);
+        peerListeners.add(listening);
+        peers.forEach(listening::tell);
     }
 
     /**
-     * Adds a listener that is told of every peer that is lost or closed, and why, when nothing of it
-     * is left.
+     * Adds a listener that is told of every peer that is lost or closed, and why, when nothing of
+     * it is left.
      *
      * @param lostListener called once a peer
      */
@@ -340,8 +367,11 @@ public final class Node implements AutoCloseable {
         if (topic < 0 || topic > 0xffff) {
             throw new IllegalArgumentException("topic " + topic + " is outside 0..65535");
         }
-        if (messageListeners.putIfAbsent(topic, messageListener) != null) {
-            throw new IllegalArgumentException("topic " + topic + " has a listener already");
+        synchronized (messageListeners) {
+            if (messageListeners.putIfAbsent(topic, messageListener) != null) {
+                throw new IllegalArgumentException("topic " + topic + " has a listener already");
+            }
+            messageListeners.notifyAll();
         }
     }
 
@@ -409,11 +439,29 @@ public final class Node implements AutoCloseable {
     }
 
     void message(Peer peer, int topic, ByteBuffer message) throws IOException {
-        MessageListener messageListener = messageListeners.get(topic);
-        if (messageListener == null) {
-            throw new ControlProtocolException("a message on topic " + topic + ", which nobody hears");
+        awaitListener(topic).arrived(peer, message);
+    }
+
+    /** A peer may be quicker than the setting up of this side: its messages wait for a moment. */
+    private MessageListener awaitListener(int topic) throws IOException {
+        long deadline = System.nanoTime() + LISTENER_WAIT.toNanos();
+        synchronized (messageListeners) {
+            MessageListener messageListener;
+            while ((messageListener = messageListeners.get(topic)) == null) {
+                long millis = Duration.ofNanos(deadline - System.nanoTime()).toMillis();
+                if (millis <= 0 || closed.get()) {
+                    throw new ControlProtocolException(
+                            "a message on topic " + topic + ", which nobody hears");
+                }
+                try {
+                    messageListeners.wait(millis);
+                } catch (InterruptedException stop) {
+                    Thread.currentThread().interrupt();
+                    throw new InterruptedIOException("interrupted while a message waited");
+                }
+            }
+            return messageListener;
         }
-        messageListener.arrived(peer, message);
     }
 
     void immediate(Peer peer, int immediate) {
@@ -426,9 +474,7 @@ public final class Node implements AutoCloseable {
         peer.start(progress);
         // Pools may have come or gone since the hello was made.
         announceSoon();
-        for (Consumer<Peer> peerListener : peerListeners) {
-            peerListener.accept(peer);
-        }
+        peerListeners.forEach(peerListener -> peerListener.tell(peer));
     }
 
     private Hello hello(Gid gid, Link link) {
@@ -457,12 +503,22 @@ public final class Node implements AutoCloseable {
         } catch (InterruptedException noMatter) {
             Thread.currentThread().interrupt();
         }
-        // Cleared first: what changes from here on starts another announcement.
-        announcing.set(false);
+        announceNow();
+    }
+
+    /**
+     * Tells the peers of pools that have come or gone, if they do not know yet. When it returns
+     * they have been told, by whichever thread: so a message sent next cannot be ahead of the
+     * pools.
+     */
+    void announceNow() {
         // One at a time, or an older list might arrive behind a newer one.
         synchronized (announceLock) {
-            var offered = registry.descriptors();
-            peers.forEach(peer -> peer.announce(offered));
+            // Cleared first: what changes from here on starts another announcement.
+            if (announcing.compareAndSet(true, false)) {
+                var offered = registry.descriptors();
+                peers.forEach(peer -> peer.announce(offered));
+            }
         }
     }
 

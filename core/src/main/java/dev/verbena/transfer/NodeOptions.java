@@ -177,8 +177,7 @@ public final class NodeOptions {
      */
     public NodeOptions connectDeadline(Duration deadline) {
         NodeOptions changed = new NodeOptions(this);
-        changed.control =
-                control.withConnectDeadline(deadline).withHandshakeDeadline(deadline);
+        changed.control = control.withConnectDeadline(deadline).withHandshakeDeadline(deadline);
         return changed;
     }
 

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Another node, connected: its pools, and the way to write to them or read from them.
  *
- * <p>Life: by {@link Node#connect}, or given to a listener of {@link Node#onPeer}; transfers; {@link
- * #close}. When the other side goes away, or a work request fails, all transfers to it fail at once
- * and the peer is lost for good: it comes back as a new peer, with new pools.
+ * <p>Life: by {@link Node#connect}, or given to a listener of {@link Node#onPeer}; transfers;
+ * {@link #close}. When the other side goes away, or a work request fails, all transfers to it fail
+ * at once and the peer is lost for good: it comes back as a new peer, with new pools.
  *
  * <p>Safe for use by several threads.
  */
@@ -45,12 +45,7 @@ public final class Peer implements AutoCloseable {
     /** Set once the node has admitted the peer: before that nobody knows it. */
     private volatile boolean started;
 
-    Peer(
-            Node node,
-            Hello hello,
-            ControlConnection connection,
-            Link link,
-            Gid gid) {
+    Peer(Node node, Hello hello, ControlConnection connection, Link link, Gid gid) {
         this.node = node;
         this.hello = hello;
         this.connection = connection;
@@ -136,15 +131,14 @@ public final class Peer implements AutoCloseable {
      */
     public RemotePool pool(String poolName) {
         return find(poolName)
-                .orElseThrow(
-                        () ->
-                                new IllegalArgumentException(
-                                        "peer "
-                                                + name()
-                                                + " offers no pool '"
-                                                + poolName
-                                                + "'; it offers "
-                                                + pools().stream().map(RemotePool::name).toList()));
+                .orElseThrow(() ->
+                        new IllegalArgumentException(
+                                "peer "
+                                        + name()
+                                        + " offers no pool '"
+                                        + poolName
+                                        + "'; it offers "
+                                        + pools().stream().map(RemotePool::name).toList()));
     }
 
     /**
@@ -240,7 +234,8 @@ public final class Peer implements AutoCloseable {
 
     /**
      * Sends a message to the peer's listener of a topic. Does not wait for it to arrive. Messages
-     * keep their order, and take another way than transfers: nothing is said of which comes first.
+     * keep their order, and come behind the news of pools registered before; but they take another
+     * way than transfers, and nothing is said of which of those comes first.
      *
      * @param topic 0 to 65535
      * @param message at most {@link #MAX_MESSAGE_BYTES}; copied
@@ -255,6 +250,7 @@ public final class Peer implements AutoCloseable {
         }
         ByteBuffer frame = ByteBuffer.allocate(Short.BYTES + message.length);
         frame.putShort((short) topic).put(message);
+        node.announceNow();
         connection.send(ControlFrame.MESSAGE, frame.array());
     }
 
@@ -316,8 +312,7 @@ public final class Peer implements AutoCloseable {
 
     private Transfer post(Direction direction, TransferBatch batch, OptionalInt immediate) {
         requireOpen();
-        return poster.post(
-                direction, batch, node.registry().addressMap(), remoteMap, immediate);
+        return poster.post(direction, batch, node.registry().addressMap(), remoteMap, immediate);
     }
 
     private void requireOpen() {

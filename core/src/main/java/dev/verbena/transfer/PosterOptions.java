@@ -70,7 +70,13 @@ public record PosterOptions(
      */
     public PosterOptions withProgressDeadline(Duration deadline) {
         return new PosterOptions(
-                sendRequests, maxSge, chainRequests, receiveRequests, deadline, drainDeadline, spin);
+                sendRequests,
+                maxSge,
+                chainRequests,
+                receiveRequests,
+                deadline,
+                drainDeadline,
+                spin);
     }
 
     /**

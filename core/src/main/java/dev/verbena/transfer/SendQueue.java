@@ -74,7 +74,9 @@ final class SendQueue {
 
     private boolean failed;
 
-    /** Where in its batch the request begins that the last post refused; -1 if that is not known. */
+    /**
+     * Where in its batch the request begins that the last post refused; -1 if that is not known.
+     */
     private int refusedBlock = -1;
 
     SendQueue(int index, QueuePair queuePair, int depth, int maxSge) {
@@ -186,8 +188,7 @@ final class SendQueue {
         int slot = (int) position & mask;
         int pieces = cursor.pieces();
         unsignaledBytes += cursor.bytes();
-        signaled[slot] =
-                (position & signalMask) == signalMask || unsignaledBytes >= SIGNAL_BYTES;
+        signaled[slot] = (position & signalMask) == signalMask || unsignaledBytes >= SIGNAL_BYTES;
         unsignaledBytes = signaled[slot] ? 0 : unsignaledBytes;
         ring.fill(
                 slot,

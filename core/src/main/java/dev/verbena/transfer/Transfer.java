@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * One batch on its way: the handle that its poster gives back.
  *
- * <p>It ends exactly once, as done or as failed, and only when no work request of it is outstanding:
- * from then on nothing it posted touches memory, on either side. While it is under way it holds the
- * local pools it touches, and its batch must not be changed.
+ * <p>It ends exactly once, as done or as failed, and only when no work request of it is
+ * outstanding: from then on nothing it posted touches memory, on either side. While it is under way
+ * it holds the local pools it touches, and its batch must not be changed.
  *
  * <p>Safe for use by several threads. The fields that count work requests are the poster's, which
  * touches them under its lock only.
@@ -112,9 +112,9 @@ public final class Transfer {
     }
 
     /**
-     * Waits until the transfer has ended, and fails it if its peer makes no progress for a while:
-     * a shorter deadline than the poster's own. As any failure of a peer, this stops the queue
-     * pairs and so ends all transfers to the peer.
+     * Waits until the transfer has ended, and fails it if its peer makes no progress for a while: a
+     * shorter deadline than the poster's own. As any failure of a peer, this stops the queue pairs
+     * and so ends all transfers to the peer.
      *
      * @param withoutProgress longest time without any work request of the peer completing
      * @throws IllegalArgumentException if the time is not above 0
@@ -145,9 +145,7 @@ public final class Transfer {
      * @return why it failed, or null if it is done or under way
      */
     public @Nullable TransferException failure() {
-        return ended.isCompletedExceptionally()
-                ? (TransferException) ended.exceptionNow()
-                : null;
+        return ended.isCompletedExceptionally() ? (TransferException) ended.exceptionNow() : null;
     }
 
     /**
@@ -232,15 +230,11 @@ public final class Transfer {
      *
      * @param firstOffset where in its first block it began: if not at its start, an earlier request
      *     may have moved the rest, so that the block is unknown at best
-     * @param endOffset where in its last block it ended, or 0 at the block's end: if inside, a later
-     *     request, on another queue pair, may have moved the rest
+     * @param endOffset where in its last block it ended, or 0 at the block's end: if inside, a
+     *     later request, on another queue pair, may have moved the rest
      */
     void requestLost(
-            int firstBlock,
-            long firstOffset,
-            int endBlock,
-            long endOffset,
-            boolean mayHaveMoved) {
+            int firstBlock, long firstOffset, int endBlock, long endOffset, boolean mayHaveMoved) {
         Failure known = failure;
         if (known == null) {
             throw new IllegalStateException("a work request was lost, but the transfer not failed");

@@ -7,11 +7,11 @@ import dev.verbena.memory.RemotePool;
 /**
  * Walks over a batch and turns its blocks into work requests, one at a time.
  *
- * <p>A work request is one range at the peer and up to maxSge pieces on this side, whichever way the
- * bytes go: a write gathers the pieces, a read scatters to them. So blocks that follow one another
- * at the peer share a work request, and those that follow one another on both sides share a piece.
- * A work request ends at the end of a region of the peer and at the longest message; a piece ends at
- * the end of a local region.
+ * <p>A work request is one range at the peer and up to maxSge pieces on this side, whichever way
+ * the bytes go: a write gathers the pieces, a read scatters to them. So blocks that follow one
+ * another at the peer share a work request, and those that follow one another on both sides share a
+ * piece. A work request ends at the end of a region of the peer and at the longest message; a piece
+ * ends at the end of a local region.
  *
  * <pre>
  *   local     [ a ][ b ]     [ c ]     [ d ]

@@ -7,7 +7,8 @@
  *   <li>{@link dev.verbena.transfer.TransferBatch}: blocks, as a planner lists them;
  *   <li>{@code BatchCheck}: every range is looked up on both sides, or the batch is refused whole;
  *   <li>{@code WorkRequestCursor}: neighbours merged, gathered and split into work requests;
- *   <li>{@link dev.verbena.transfer.BatchPoster}: work requests handed to send queues with room;
+ *   <li>{@link dev.verbena.transfer.BatchPoster}, with the lock, and {@code PosterQueues}: work
+ *       requests handed to send queues with room;
  *   <li>{@code SendQueue}: slots of the ring filled, the doorbell rung, completions retired;
  *   <li>{@link dev.verbena.transfer.Transfer}: done, or failed with the first cause, once.
  * </ol>

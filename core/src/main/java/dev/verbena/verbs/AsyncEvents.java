@@ -36,8 +36,7 @@ public final class AsyncEvents implements AutoCloseable {
         device.lifetime().enter();
         try {
             events = new EventFile(device.asyncFd(), "async events of " + device.name());
-            lifetime =
-                    device.lifetime().childOfEntered(() -> "async events of " + device.name());
+            lifetime = device.lifetime().childOfEntered(() -> "async events of " + device.name());
         } finally {
             device.lifetime().exit();
         }

@@ -149,12 +149,11 @@ public final class CompletionQueue implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_destroy_cq",
-                                device == null ? 0 : VerbsCalls.ibv_destroy_cq(cq),
-                                "device=" + deviceName));
+        lifetime.close(() ->
+                VerbsException.check(
+                        "ibv_destroy_cq",
+                        device == null ? 0 : VerbsCalls.ibv_destroy_cq(cq),
+                        "device=" + deviceName));
     }
 
     @Override

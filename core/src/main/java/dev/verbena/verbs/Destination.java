@@ -45,7 +45,11 @@ public record Destination(
                                     + " hopLimit=%d (1..255), trafficClass=%d (0..255),"
                                     + " serviceLevel=%d (0..15)")
                             .formatted(
-                                    localGidIndex, lid, port, hopLimit, trafficClass,
+                                    localGidIndex,
+                                    lid,
+                                    port,
+                                    hopLimit,
+                                    trafficClass,
                                     serviceLevel));
         }
     }

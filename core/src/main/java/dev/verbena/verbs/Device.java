@@ -226,12 +226,11 @@ public final class Device implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_close_device",
-                                VerbsCalls.ibv_close_device(context),
-                                "device=" + name));
+        lifetime.close(() ->
+                VerbsException.check(
+                        "ibv_close_device",
+                        VerbsCalls.ibv_close_device(context),
+                        "device=" + name));
     }
 
     @Override

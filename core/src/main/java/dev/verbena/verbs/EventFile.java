@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * A file of events that one thread waits for and any thread can cut the waiting short: the events'
  * own descriptor, made non-blocking, beside an event counter.
  *
- * <p>The verbs' own calls for the next event block without a way out; this waits in poll(2) instead,
- * and they are called when something is there.
+ * <p>The verbs' own calls for the next event block without a way out; this waits in poll(2)
+ * instead, and they are called when something is there.
  */
 final class EventFile implements AutoCloseable {
     private static final int EVENTS = 0;
@@ -57,8 +57,7 @@ final class EventFile implements AutoCloseable {
      * unclaim.
      */
     void await(long timeoutNanos) {
-        int millis =
-                (int) Math.min(Integer.MAX_VALUE, TimeUnit.NANOSECONDS.toMillis(timeoutNanos));
+        int millis = (int) Math.min(Integer.MAX_VALUE, TimeUnit.NANOSECONDS.toMillis(timeoutNanos));
         int ready = Posix.poll(fds, 2, Math.max(0, millis));
         if (ready < 0 && ready != -Errno.EINTR) {
             throw new VerbsException("poll", -ready, "");

@@ -42,10 +42,8 @@ public final class MemoryRegion implements AutoCloseable {
         this.memory = memory;
         this.lifetime =
                 domain.lifetime()
-                        .childOfEntered(
-                                () ->
-                                        "memory region 0x%x+%d"
-                                                .formatted(this.address, this.lengthBytes));
+                        .childOfEntered(() ->
+                                "memory region 0x%x+%d".formatted(this.address, this.lengthBytes));
     }
 
     static MemoryRegion ofSegment(
@@ -165,12 +163,9 @@ public final class MemoryRegion implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_dereg_mr",
-                                VerbsCalls.ibv_dereg_mr(mr),
-                                lifetime.toString()));
+        lifetime.close(() ->
+                VerbsException.check(
+                        "ibv_dereg_mr", VerbsCalls.ibv_dereg_mr(mr), lifetime.toString()));
     }
 
     @Override

@@ -63,12 +63,9 @@ public final class MemoryWindow implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_dealloc_mw",
-                                VerbsInline.ibv_dealloc_mw(mw),
-                                lifetime.toString()));
+        lifetime.close(() ->
+                VerbsException.check(
+                        "ibv_dealloc_mw", VerbsInline.ibv_dealloc_mw(mw), lifetime.toString()));
     }
 
     @Override

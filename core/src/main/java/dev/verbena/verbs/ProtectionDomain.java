@@ -26,7 +26,8 @@ public final class ProtectionDomain implements AutoCloseable {
                 throw new VerbsException(
                         "ibv_alloc_pd", VerbsCalls.errno(), "device=" + device.name());
             }
-            lifetime = device.lifetime().childOfEntered(() -> "protection domain of " + device.name());
+            lifetime =
+                    device.lifetime().childOfEntered(() -> "protection domain of " + device.name());
         } finally {
             device.lifetime().exit();
         }
@@ -128,8 +129,7 @@ public final class ProtectionDomain implements AutoCloseable {
      *     work request binds and that belongs to one queue pair
      * @return the window, not bound yet
      * @throws IllegalArgumentException if the type is another
-     * @throws VerbsException if the device has no windows or no more of them. Verb:
-     *     ibv_alloc_mw(3)
+     * @throws VerbsException if the device has no windows or no more of them. Verb: ibv_alloc_mw(3)
      */
     public MemoryWindow allocateMemoryWindow(int type) {
         return new MemoryWindow(this, type);
@@ -143,12 +143,11 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_dealloc_pd",
-                                VerbsCalls.ibv_dealloc_pd(pd),
-                                "device=" + device.name()));
+        lifetime.close(() ->
+                VerbsException.check(
+                        "ibv_dealloc_pd",
+                        VerbsCalls.ibv_dealloc_pd(pd),
+                        "device=" + device.name()));
     }
 
     @Override

@@ -137,8 +137,7 @@ public final class QueuePair implements AutoCloseable {
             }
             int number = ibv_qp.qp_num(qp);
             Lifetime lifetime = domain.lifetime().childOfEntered(() -> "queue pair " + number);
-            return new QueuePair(
-                    qp, options, ControlVerbs.LIBRARY, lifetime, sendUse, receiveUse);
+            return new QueuePair(qp, options, ControlVerbs.LIBRARY, lifetime, sendUse, receiveUse);
         } finally {
             domain.lifetime().exit();
         }
@@ -290,7 +289,8 @@ public final class QueuePair implements AutoCloseable {
     public int post(WorkRequests requests, int firstSlot, int count) {
         int capacity = requests.capacity();
         if (count < 1 || count > capacity) {
-            throw new IllegalArgumentException("a chain has 1.." + capacity + " slots, not " + count);
+            throw new IllegalArgumentException(
+                    "a chain has 1.." + capacity + " slots, not " + count);
         }
         int lastSlot = (firstSlot + count - 1) & (capacity - 1);
         Lifetime ring = requests.lifetime();
@@ -376,10 +376,8 @@ public final class QueuePair implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(
-                () ->
-                        VerbsException.check(
-                                "ibv_destroy_qp", verbs.destroy(qp), "queue pair " + number));
+        lifetime.close(() ->
+                VerbsException.check("ibv_destroy_qp", verbs.destroy(qp), "queue pair " + number));
         if (sendUse != null && receiveUse != null) {
             sendUse.close(() -> {});
             receiveUse.close(() -> {});
@@ -393,8 +391,7 @@ public final class QueuePair implements AutoCloseable {
 
     private static void checkLimits(Device device, QueuePairOptions options) {
         DeviceAttributes limits = device.attributes();
-        if (Math.max(options.sendRequests(), options.receiveRequests())
-                        > limits.maxWorkRequests()
+        if (Math.max(options.sendRequests(), options.receiveRequests()) > limits.maxWorkRequests()
                 || Math.max(options.sendSge(), options.receiveSge()) > limits.maxSge()) {
             throw new IllegalArgumentException(
                     "device %s allows %d work requests a queue and %d scatter-gather entries each, not %s"

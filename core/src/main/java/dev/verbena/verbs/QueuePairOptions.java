@@ -10,8 +10,7 @@ package dev.verbena.verbs;
  * @param receiveRequests receives posted at once, at least 0
  * @param receiveSge scatter-gather entries of one receive, at least 0
  */
-public record QueuePairOptions(
-        int sendRequests, int sendSge, int receiveRequests, int receiveSge) {
+public record QueuePairOptions(int sendRequests, int sendSge, int receiveRequests, int receiveSge) {
 
     /**
      * Checks the numbers.

@@ -48,8 +48,7 @@ final class QueuePairTransitions {
             List.of(
                     new Transition(
                             RESET, INIT, EnumSet.of(PARTITION_KEY_INDEX, PORT, ACCESS), NONE),
-                    new Transition(
-                            INIT, INIT, NONE, EnumSet.of(PARTITION_KEY_INDEX, PORT, ACCESS)),
+                    new Transition(INIT, INIT, NONE, EnumSet.of(PARTITION_KEY_INDEX, PORT, ACCESS)),
                     new Transition(
                             INIT,
                             READY_TO_RECEIVE,

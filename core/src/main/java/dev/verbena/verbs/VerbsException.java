@@ -5,8 +5,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A verb that failed. The message gives the verb, the errno by name, the arguments that matter,
- * and where one is known the likely cause and what to do: {@code ibv_reg_mr failed: ENOMEM (12):
+ * A verb that failed. The message gives the verb, the errno by name, the arguments that matter, and
+ * where one is known the likely cause and what to do: {@code ibv_reg_mr failed: ENOMEM (12):
  * length=1073741824; raise RLIMIT_MEMLOCK}.
  *
  * <p>A caller's mistake that can be seen before the verb is called is not told by this exception

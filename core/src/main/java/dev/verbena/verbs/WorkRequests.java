@@ -7,7 +7,6 @@ import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_WRITE_W
 
 import dev.verbena.bindings.ibverbs.ibv_send_wr;
 import dev.verbena.bindings.ibverbs.ibv_sge;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

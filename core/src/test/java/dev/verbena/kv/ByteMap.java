@@ -3,7 +3,6 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.verbena.transfer.TransferBatch;
-
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

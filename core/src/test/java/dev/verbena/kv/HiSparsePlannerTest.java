@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.transfer.TransferBatch;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.Arrays;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
 
 /** Category 3, byte by byte: token t of page p goes where the request's token list says. */
 class HiSparsePlannerTest {

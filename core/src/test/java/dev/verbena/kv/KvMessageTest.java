@@ -54,8 +54,7 @@ class KvMessageTest {
     @Test
     void cutsTextsThatNobodyWouldRead() {
         KvMessage.Failed failed =
-                (KvMessage.Failed)
-                        decode(new KvMessage.Failed(1, 2, "x".repeat(1 << 20)).encode());
+                (KvMessage.Failed) decode(new KvMessage.Failed(1, 2, "x".repeat(1 << 20)).encode());
 
         assertThat(failed.reason()).hasSize(KvMessage.MAX_TEXT_BYTES);
     }

@@ -3,9 +3,8 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.junit.jupiter.api.Test;
-
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
 
 /** Pools and layouts: sizes, layer ids, and what they refuse. */
 class KvPoolsTest {

@@ -174,8 +174,7 @@ class KvReceiverTest {
     }
 
     private static void assertOwnedByTheNext(KvRig rig) {
-        for (byte b :
-                rig.decodePool.segment().toArray(ValueLayout.JAVA_BYTE)) {
+        for (byte b : rig.decodePool.segment().toArray(ValueLayout.JAVA_BYTE)) {
             if (b != NEXT_OWNER) {
                 throw new AssertionError("a write landed after the request was closed");
             }

@@ -51,8 +51,7 @@ final class KvRig implements AutoCloseable {
     boolean filled(int prefillPage, int decodePage) {
         for (int pool = 0; pool < prefillPools.size(); pool++) {
             long bytes = prefillPools.itemBytes(pool);
-            long from =
-                    prefillPools.base(pool) + prefillPage * bytes - prefillPool.address();
+            long from = prefillPools.base(pool) + prefillPage * bytes - prefillPool.address();
             long to = decodePools.base(pool) + decodePage * bytes - decodePool.address();
             if (MemorySegment.mismatch(
                             prefillPool.segment(),
@@ -73,8 +72,7 @@ final class KvRig implements AutoCloseable {
         for (int pool = 0; pool < decodePools.size(); pool++) {
             long bytes = decodePools.itemBytes(pool);
             long at = decodePools.base(pool) + decodePage * bytes - decodePool.address();
-            for (byte b :
-                    decodePool.segment().asSlice(at, bytes).toArray(ValueLayout.JAVA_BYTE)) {
+            for (byte b : decodePool.segment().asSlice(at, bytes).toArray(ValueLayout.JAVA_BYTE)) {
                 if (b != 0) {
                     return false;
                 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -13,8 +14,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * A request that prefill gives up, or whose prefill node goes, ends once on both sides, at whichever
- * step it was: announced, begun, with a chunk in flight, with one done, with the last one given.
+ * A request that prefill gives up, or whose prefill node goes, ends once on both sides, at
+ * whichever step it was: announced, begun, with a chunk in flight, with one done, with the last one
+ * given.
  */
 @DeviceTest
 class KvSenderTest {
@@ -115,6 +117,43 @@ class KvSenderTest {
                 rig.connectAgain();
             }
             sendsOne(rig);
+        }
+    }
+
+    /**
+     * A decode node that announces without end costs the prefill node a bounded amount of memory.
+     */
+    @Test
+    void announcementsAreBoundedByTheirPages() throws Exception {
+        int most = KvMessage.MAX_PAGES;
+        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+            announce(rig, new KvMessage.Pools(rig.decodePools));
+            for (int room = 1; room <= 16; room++) {
+                announce(rig, new KvMessage.Announce(room, room, new int[most]));
+                awaitAnnounced(rig, room);
+            }
+            announce(rig, new KvMessage.Announce(17, 17, new int[1]));
+            announce(rig, new KvMessage.Abort(1, 2, "of another request of that room"));
+            announce(rig, new KvMessage.Abort(1, 1, "enough"));
+            awaitAnnounced(rig, 15);
+            assertThat(rig.sender.announcedRooms()).doesNotContain(1L, 17L);
+
+            announce(rig, new KvMessage.Announce(18, 18, new int[most]));
+            awaitAnnounced(rig, 16);
+
+            rig.toPrefill.close();
+            rig.nodes.lostByNear();
+            KvSliceTest.assertQuiet(rig);
+        }
+    }
+
+    private static void announce(KvRig rig, KvMessage message) throws IOException {
+        rig.toPrefill.send(KvMessage.TO_PREFILL, message.encode());
+    }
+
+    private static void awaitAnnounced(KvRig rig, int rooms) throws InterruptedException {
+        while (rig.sender.announcedRooms().size() != rooms) {
+            Thread.sleep(5);
         }
     }
 

@@ -85,7 +85,9 @@ class KvSliceTest {
         }
     }
 
-    /** Posting threads also tell the ends of each other's transfers, and must not lock each other. */
+    /**
+     * Posting threads also tell the ends of each other's transfers, and must not lock each other.
+     */
     @Test
     void manyRequestsAtATimeFromManyThreads() throws Exception {
         int threads = 4;
@@ -97,14 +99,13 @@ class KvSliceTest {
                 int first = t * 8;
                 running.add(
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            try {
-                                                rounds(rig, first, rounds);
-                                            } catch (Throwable failure) {
-                                                failures.add(failure);
-                                            }
-                                        }));
+                                .start(() -> {
+                                    try {
+                                        rounds(rig, first, rounds);
+                                    } catch (Throwable failure) {
+                                        failures.add(failure);
+                                    }
+                                }));
             }
             for (Thread thread : running) {
                 thread.join();
@@ -166,16 +167,12 @@ class KvSliceTest {
     void wrongExpectationsAreRefused() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(
-                            () ->
-                                    rig.receiver.expect(
-                                            1, List.of(rig.toPrefill), new int[] {KvRig.PAGES}))
+                    .isThrownBy(() ->
+                            rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {KvRig.PAGES}))
                     .withMessageContaining("pages[0]");
             assertThatIllegalArgumentException()
                     .isThrownBy(
-                            () ->
-                                    rig.receiver.expect(
-                                            1, List.of(rig.toPrefill), new int[] {3, 3}))
+                            () -> rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {3, 3}))
                     .withMessageContaining("pages[1]");
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> rig.receiver.expect(1, List.of(), new int[] {3}));
@@ -193,7 +190,9 @@ class KvSliceTest {
         }
     }
 
-    /** Nothing is left on either side; what is left to the other side's thread may take a moment. */
+    /**
+     * Nothing is left on either side; what is left to the other side's thread may take a moment.
+     */
     static void assertQuiet(KvRig rig) throws InterruptedException {
         for (int i = 0; i < 1000 && !isQuiet(rig); i++) {
             Thread.sleep(10);

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.transfer.TransferBatch;
-
 import org.junit.jupiter.api.Test;
 
 /** Categories 6 and 7, byte by byte: one item of every buffer or tensor, and exactly one. */

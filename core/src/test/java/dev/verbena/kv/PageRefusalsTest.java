@@ -3,12 +3,10 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.transfer.TransferBatch;
-
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
 
 /** What the planners of whole pages refuse, each by the same rule and with the same words. */
 class PageRefusalsTest {

@@ -3,9 +3,7 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-
 import dev.verbena.transfer.TransferBatch;
-
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

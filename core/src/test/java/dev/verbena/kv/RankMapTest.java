@@ -3,10 +3,9 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.junit.jupiter.api.Test;
-
 import java.util.Arrays;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
 
 /** Which rank holds and writes which heads, with more and with fewer ranks than heads. */
 class RankMapTest {

@@ -14,10 +14,6 @@ import dev.verbena.verbs.Lifetime;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.TwoQueuePairs;
 import dev.verbena.verbs.VerbsException;
-
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-
 import java.io.File;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -28,6 +24,8 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 
 /**
  * A name stands for one range, a range is registered once, memory stays registered for as long as a

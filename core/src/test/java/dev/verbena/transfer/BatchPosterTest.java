@@ -21,8 +21,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Bytes arrive where they should, whatever the batch and however short the queues, and a plan says
- * beforehand what the device then sees. Queues of eight requests make every batch wait for room, and
- * positions wrap around hundreds of times.
+ * beforehand what the device then sees. Queues of eight requests make every batch wait for room,
+ * and positions wrap around hundreds of times.
  */
 @Timeout(120)
 class BatchPosterTest {
@@ -178,8 +178,12 @@ class BatchPosterTest {
             TransferBatch batch = rig.scattered(requests, 16);
             TransferBatch single = rig.scattered(1, 16);
 
-            long one = AllocationCounter.bytesOnceWarm(4, () -> PosterRig.finish(rig, rig.write(single)));
-            long many = AllocationCounter.bytesOnceWarm(4, () -> PosterRig.finish(rig, rig.write(batch)));
+            long one =
+                    AllocationCounter.bytesOnceWarm(
+                            4, () -> PosterRig.finish(rig, rig.write(single)));
+            long many =
+                    AllocationCounter.bytesOnceWarm(
+                            4, () -> PosterRig.finish(rig, rig.write(batch)));
 
             double perRequest = (many - one) / (4.0 * (requests - 1));
             assertThat(perRequest).as("%d bytes for %d requests", many, requests).isLessThan(0.05);
@@ -301,10 +305,13 @@ class BatchPosterTest {
         VarHandle tail = in.findVarHandle(SendQueue.class, "tail", long.class);
         VarHandle chainHead = in.findVarHandle(SendQueue.class, "chainHead", int.class);
         VarHandle chainTail = in.findVarHandle(SendQueue.class, "chainTail", int.class);
-        VarHandle sends =
+        VarHandle queues =
                 MethodHandles.privateLookupIn(BatchPoster.class, own)
-                        .findVarHandle(BatchPoster.class, "sends", SendQueue[].class);
-        for (SendQueue queue : (SendQueue[]) sends.get(poster)) {
+                        .findVarHandle(BatchPoster.class, "queues", PosterQueues.class);
+        VarHandle sends =
+                MethodHandles.privateLookupIn(PosterQueues.class, own)
+                        .findVarHandle(PosterQueues.class, "sends", SendQueue[].class);
+        for (SendQueue queue : (SendQueue[]) sends.get((PosterQueues) queues.get(poster))) {
             head.set(queue, position);
             tail.set(queue, position);
             chainHead.set(queue, Integer.MAX_VALUE - 3);

@@ -10,9 +10,9 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * A block is done unless a record says otherwise, and unknown wins over not done, in whichever order
- * they come. The ranges say the same as the single blocks. Against an array of outcomes, with so few
- * blocks that records overlap all the time.
+ * A block is done unless a record says otherwise, and unknown wins over not done, in whichever
+ * order they come. The ranges say the same as the single blocks. Against an array of outcomes, with
+ * so few blocks that records overlap all the time.
  */
 class BlockOutcomesTest {
     private static final int BLOCKS = 20;

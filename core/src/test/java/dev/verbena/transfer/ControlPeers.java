@@ -3,9 +3,6 @@ package dev.verbena.transfer;
 import dev.verbena.memory.PoolDescriptor;
 import dev.verbena.verbs.Access;
 import dev.verbena.verbs.Gid;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** What the tests of control connections share: both ends of a socket, and a handler that notes. */
 final class ControlPeers {

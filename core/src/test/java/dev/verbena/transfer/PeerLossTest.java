@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.verbena.memory.Pool;
@@ -24,7 +25,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -38,7 +42,9 @@ import org.junit.jupiter.api.Test;
 class PeerLossTest {
     private static final Duration SOON = Duration.ofSeconds(30);
 
-    /** With the short queue below, a transfer of hundreds of steps: there is a middle to fail in. */
+    /**
+     * With the short queue below, a transfer of hundreds of steps: there is a middle to fail in.
+     */
     private static final int LARGE = 64 << 20;
 
     private static final int CHUNK = 256 << 10;
@@ -58,8 +64,7 @@ class PeerLossTest {
     }
 
     @Test
-    void aPoolThatItsOwnerClosesMidwayFailsTheTransferAndTheNextConnectionWorks()
-            throws Exception {
+    void aPoolThatItsOwnerClosesMidwayFailsTheTransferAndTheNextConnectionWorks() throws Exception {
         try (TwoNodes nodes = new TwoNodes(o -> o.queuePairs(1).poster(SHORT_QUEUE))) {
             Pool here = nodes.source("here", LARGE, 1);
             Pool there = nodes.target("there", LARGE);
@@ -97,8 +102,7 @@ class PeerLossTest {
 
             TransferException failure =
                     catchThrowableOfType(TransferException.class, transfer::await);
-            assertThat(failure.reason())
-                    .isIn(FailureReason.PEER_LOST, FailureReason.WORK_REQUEST);
+            assertThat(failure.reason()).isIn(FailureReason.PEER_LOST, FailureReason.WORK_REQUEST);
             assertThat(nodes.lostByNear()).contains("goodbye");
             nodes.lostByFar();
             writeSome(nodes, here);
@@ -125,12 +129,9 @@ class PeerLossTest {
     void aPeerThatIsKilledFailsTheTransferAndNoOtherPeer() throws Exception {
         Process child = PeerChild.start(LARGE);
         try (TwoNodes nodes =
-                        new TwoNodes(
-                                o ->
-                                        o.poster(SHORT_QUEUE)
-                                                .heartbeat(
-                                                        Duration.ofMillis(500),
-                                                        Duration.ofSeconds(8)));
+                        new TwoNodes(o ->
+                                o.poster(SHORT_QUEUE)
+                                        .heartbeat(Duration.ofMillis(500), Duration.ofSeconds(8)));
                 BufferedReader output = child.inputReader()) {
             Pool here = nodes.source("here", LARGE, 4);
             nodes.target("there", 4096);
@@ -230,12 +231,9 @@ class PeerLossTest {
                     server.bind(ControlPeers.loopback(0));
                     Thread listener =
                             Thread.startVirtualThread(() -> listen(server, stepNow, wrongKind));
-                    assertThatThrownBy(
-                                    () ->
-                                            nodes.near()
-                                                    .connect(
-                                                            ControlPeers.loopback(
-                                                                    server.getLocalPort())))
+                    assertThatThrownBy(() ->
+                                    nodes.near()
+                                            .connect(ControlPeers.loopback(server.getLocalPort())))
                             .isInstanceOfAny(
                                     IOException.class,
                                     IllegalArgumentException.class,
@@ -245,6 +243,58 @@ class PeerLossTest {
                 awaitOpenCount(open);
             }
             assertThat(nodes.near().peers()).isEmpty();
+            assertThat(nodes.nearHasLost()).as("what was never a peer is not lost").isFalse();
+        }
+    }
+
+    /** The other side says nothing, and the node does not wait until its handshake is over. */
+    @Test
+    void aNodeThatClosesEndsTheConnectionsThatItIsMaking() throws Exception {
+        try (ServerSocket silent = new ServerSocket()) {
+            silent.bind(ControlPeers.loopback(0));
+            TwoNodes nodes = TwoNodes.of(2);
+            CompletableFuture<Throwable> failure = new CompletableFuture<>();
+            Thread.startVirtualThread(() ->
+                    failure.complete(
+                            catchThrowable(() ->
+                                    nodes.near()
+                                            .connect(
+                                                    ControlPeers.loopback(
+                                                            silent.getLocalPort())))));
+            try (Socket socket = silent.accept()) {
+                // Its hello has come, so its queue pairs are there.
+                assertThat(socket.getInputStream().read()).isNotNegative();
+
+                nodes.close();
+
+                assertThat(failure.join())
+                        .isInstanceOf(IOException.class)
+                        .hasMessageContaining("closing");
+            }
+        }
+    }
+
+    @Test
+    void aListenerOfPeersMayCloseTheNode() throws Exception {
+        try (TwoNodes nodes = TwoNodes.of(1)) {
+            nodes.near().onPeer(peer -> nodes.near().close());
+
+            Peer peer = nodes.connect();
+
+            assertThat(peer.isOpen()).isFalse();
+            nodes.lostByNear();
+        }
+    }
+
+    @Test
+    void listenersOfPeersAreToldOfEachOnce() throws Exception {
+        try (TwoNodes nodes = TwoNodes.of(1)) {
+            Queue<Peer> told = new ConcurrentLinkedQueue<>();
+            Peer before = nodes.connect();
+            nodes.near().onPeer(told::add);
+            Peer after = nodes.connect();
+
+            assertThat(told).containsExactly(before, after);
         }
     }
 

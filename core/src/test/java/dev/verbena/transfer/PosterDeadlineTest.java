@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * A peer or a device that does nothing more is given up after the deadline, and the transfer ends
  * only when the device can touch no memory for it: its queue pairs have stopped and given all back,
- * or are destroyed. Deadlines of tens of milliseconds, and no upper limit on how long a slow machine
- * takes.
+ * or are destroyed. Deadlines of tens of milliseconds, and no upper limit on how long a slow
+ * machine takes.
  */
 @Timeout(120)
 class PosterDeadlineTest {
@@ -36,11 +36,10 @@ class PosterDeadlineTest {
             Transfer transfer = rig.write(rig.scattered(40, 16));
             AtomicBoolean drained = new AtomicBoolean();
             transfer.completion()
-                    .whenComplete(
-                            (done, failed) ->
-                                    drained.set(
-                                            rig.pairs.stream()
-                                                    .allMatch(p -> rig.device.outstanding(p) == 0)));
+                    .whenComplete((done, failed) ->
+                            drained.set(
+                                    rig.pairs.stream()
+                                            .allMatch(p -> rig.device.outstanding(p) == 0)));
 
             assertThatExceptionOfType(TransferException.class)
                     .isThrownBy(transfer::await)
@@ -67,11 +66,10 @@ class PosterDeadlineTest {
                     .satisfies(e -> assertThat(e.notDone()).hasSize(1));
 
             // A destroyed queue pair says so.
-            rig.pairs.forEach(
-                    pair ->
-                            assertThatIllegalStateException()
-                                    .isThrownBy(pair::queryState)
-                                    .withMessageContaining("closed"));
+            rig.pairs.forEach(pair ->
+                    assertThatIllegalStateException()
+                            .isThrownBy(pair::queryState)
+                            .withMessageContaining("closed"));
         }
     }
 
@@ -109,13 +107,12 @@ class PosterDeadlineTest {
             rig.device.hold();
             Transfer transfer = rig.write(rig.scattered(60, 16));
             Thread device =
-                    Thread.startVirtualThread(
-                            () -> {
-                                while (!transfer.isDone()) {
-                                    rig.device.release(2);
-                                    sleep(Duration.ofMillis(30));
-                                }
-                            });
+                    Thread.startVirtualThread(() -> {
+                        while (!transfer.isDone()) {
+                            rig.device.release(2);
+                            sleep(Duration.ofMillis(30));
+                        }
+                    });
 
             transfer.await();
 

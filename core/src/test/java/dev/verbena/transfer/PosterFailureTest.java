@@ -25,8 +25,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Whichever work request fails and however, each transfer ends once, with the first cause, and says
- * of every block the truth as far as it can be known. Chains of a few requests over queues of eight,
- * failed at every position in turn, on one, two and four queue pairs.
+ * of every block the truth as far as it can be known. Chains of a few requests over queues of
+ * eight, failed at every position in turn, on one, two and four queue pairs.
  */
 @Timeout(120)
 class PosterFailureTest {
@@ -48,8 +48,7 @@ class PosterFailureTest {
                     Transfer transfer = rig.write(batch, 5);
                     transfer.await();
 
-                    assertThat(rig.device.accepted())
-                            .isEqualTo(CHAIN * queuePairs + queuePairs);
+                    assertThat(rig.device.accepted()).isEqualTo(CHAIN * queuePairs + queuePairs);
                     assertAllMoved(rig, batch);
                 }
             }
@@ -91,7 +90,9 @@ class PosterFailureTest {
         }
     }
 
-    /** The errno of a refusal is that of the queue that refused, not of one that was full before. */
+    /**
+     * The errno of a refusal is that of the queue that refused, not of one that was full before.
+     */
     @Test
     void namesTheQueuePairThatRefused() {
         try (PosterRig rig = new PosterRig(Shape.of(2))) {
@@ -122,7 +123,9 @@ class PosterFailureTest {
         }
     }
 
-    /** A driver that does not say what it took may have taken all: nothing is known but the rest. */
+    /**
+     * A driver that does not say what it took may have taken all: nothing is known but the rest.
+     */
     @Test
     void whatASilentDriverTookIsUnknownUntilTheQueuePairIsGone() {
         Shape shape = Shape.of(1).withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50));
@@ -318,6 +321,22 @@ class PosterFailureTest {
             assertThat(failure.outcome(0)).isEqualTo(BlockOutcome.UNKNOWN);
             assertThat(failure.outcome(29)).isEqualTo(BlockOutcome.NOT_DONE);
             assertThat(failure.notDone()).hasSize(2);
+        }
+    }
+
+    /** As when the other side learns of it first, and says goodbye. */
+    @Test
+    void aRequestThatHasFailedIsTheCauseThoughNobodyLookedYet() {
+        try (PosterRig rig = new PosterRig(Shape.of(2))) {
+            Transfer done = rig.write(rig.scattered(2, BYTES));
+            rig.device.failRequest(1, CompletionStatus.REMOTE_ACCESS);
+            Transfer failing = rig.write(rig.scattered(6, BYTES));
+
+            rig.poster.fail(FailureReason.PEER_LOST, "the peer said goodbye", null);
+
+            assertThat(done.poll()).isTrue();
+            assertThat(failure(failing).reason()).isEqualTo(FailureReason.WORK_REQUEST);
+            assertThat(failure(failing)).hasMessageContaining("REMOTE_ACCESS");
         }
     }
 

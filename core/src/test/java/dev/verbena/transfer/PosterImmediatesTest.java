@@ -114,11 +114,10 @@ class PosterImmediatesTest {
     void aFloodOfImmediatesDoesNotKeepATurnFromEnding() throws Exception {
         try (PosterRig rig = new PosterRig(Shape.of(1))) {
             AtomicInteger sent = new AtomicInteger();
-            rig.device.whilePolling(
-                    () -> {
-                        while (rig.device.deliverImmediate(
-                                rig.pairs.getFirst(), sent.getAndIncrement(), 0)) {}
-                    });
+            rig.device.whilePolling(() -> {
+                while (rig.device.deliverImmediate(
+                        rig.pairs.getFirst(), sent.getAndIncrement(), 0)) {}
+            });
 
             assertThat(rig.poster.progress()).isTrue();
 
@@ -175,21 +174,19 @@ class PosterImmediatesTest {
                         device.createQueuePair(new QueuePairOptions(8, 4, 2, 1), queue),
                         device.createQueuePair(new QueuePairOptions(8, 4, 8, 1), queue));
 
-        assertThatThrownBy(
-                        () ->
-                                new BatchPoster(
-                                        pairs,
-                                        queue,
-                                        1 << 20,
-                                        Shape.OPTIONS,
-                                        new BatchPoster.Listener() {
-                                            @Override
-                                            public void immediate(int immediate) {}
+        assertThatThrownBy(() ->
+                        new BatchPoster(
+                                pairs,
+                                queue,
+                                1 << 20,
+                                Shape.OPTIONS,
+                                new BatchPoster.Listener() {
+                                    @Override
+                                    public void immediate(int immediate) {}
 
-                                            @Override
-                                            public void stopped(
-                                                    FailureReason reason, String message) {}
-                                        }))
+                                    @Override
+                                    public void stopped(FailureReason reason, String message) {}
+                                }))
                 .isInstanceOf(VerbsException.class)
                 .hasMessageContaining("ENOMEM");
 

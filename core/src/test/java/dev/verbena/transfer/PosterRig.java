@@ -198,7 +198,9 @@ final class PosterRig implements AutoCloseable {
     static void finish(PosterRig rig, Transfer transfer) {
         while (!transfer.isDone()) {
             rig.poster.progress();
-            Thread.onSpinWait();
+            if (Thread.interrupted()) {
+                throw new AssertionError(transfer + " does not end");
+            }
         }
     }
 

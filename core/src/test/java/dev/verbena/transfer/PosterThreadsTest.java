@@ -40,19 +40,17 @@ class PosterThreadsTest {
                 long base = 8192L * i;
                 threads.add(
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            try {
-                                                for (int r = 0; r < rounds; r++) {
-                                                    TransferBatch batch = batch(rig, base);
-                                                    rig.write(batch, r).await();
-                                                    assertThat(rig.moved(batch, r % BLOCKS))
-                                                            .isTrue();
-                                                }
-                                            } catch (Throwable failure) {
-                                                failures.add(failure);
-                                            }
-                                        }));
+                                .start(() -> {
+                                    try {
+                                        for (int r = 0; r < rounds; r++) {
+                                            TransferBatch batch = batch(rig, base);
+                                            rig.write(batch, r).await();
+                                            assertThat(rig.moved(batch, r % BLOCKS)).isTrue();
+                                        }
+                                    } catch (Throwable failure) {
+                                        failures.add(failure);
+                                    }
+                                }));
             }
             for (Thread thread : threads) {
                 thread.join();
@@ -69,6 +67,7 @@ class PosterThreadsTest {
             postNext(rig, done);
             while (done.getCount() > 0) {
                 rig.poster.progress();
+                assertThat(Thread.currentThread().isInterrupted()).isFalse();
             }
         }
     }
@@ -79,11 +78,10 @@ class PosterThreadsTest {
         }
         rig.write(rig.scattered(3, 16))
                 .completion()
-                .thenRun(
-                        () -> {
-                            links.countDown();
-                            postNext(rig, links);
-                        });
+                .thenRun(() -> {
+                    links.countDown();
+                    postNext(rig, links);
+                });
     }
 
     /**
@@ -98,11 +96,10 @@ class PosterThreadsTest {
             Transfer second = rig.write(rig.scattered(2, 16));
             AtomicBoolean waited = new AtomicBoolean();
             first.completion()
-                    .thenRun(
-                            () -> {
-                                waitFor(second);
-                                waited.set(second.isDone());
-                            });
+                    .thenRun(() -> {
+                        waitFor(second);
+                        waited.set(second.isDone());
+                    });
             rig.device.release();
             rig.poster.progress();
 
@@ -120,11 +117,10 @@ class PosterThreadsTest {
                 Transfer third = rig.write(rig.scattered(40, 16));
                 AtomicBoolean closed = new AtomicBoolean();
                 first.completion()
-                        .whenComplete(
-                                (done, failed) -> {
-                                    rig.poster.close();
-                                    closed.set(second.isDone() && third.isDone());
-                                });
+                        .whenComplete((done, failed) -> {
+                            rig.poster.close();
+                            closed.set(second.isDone() && third.isDone());
+                        });
                 if (failing) {
                     rig.device.failQueuePair(rig.pairs.get(0), CompletionStatus.REMOTE_ACCESS);
                 } else {
@@ -145,14 +141,13 @@ class PosterThreadsTest {
             List<Throwable> refused = new ArrayList<>();
             Transfer transfer = rig.write(rig.scattered(2, 16));
             transfer.completion()
-                    .whenComplete(
-                            (done, failed) -> {
-                                try {
-                                    rig.write(rig.scattered(1, 16));
-                                } catch (IllegalStateException expected) {
-                                    refused.add(expected);
-                                }
-                            });
+                    .whenComplete((done, failed) -> {
+                        try {
+                            rig.write(rig.scattered(1, 16));
+                        } catch (IllegalStateException expected) {
+                            refused.add(expected);
+                        }
+                    });
             PosterRig.finish(rig, transfer);
 
             assertThat(refused).hasSize(1);
@@ -167,11 +162,10 @@ class PosterThreadsTest {
         Transfer transfer = rig.write(rig.scattered(2, 16));
         AtomicBoolean closed = new AtomicBoolean();
         transfer.completion()
-                .thenRun(
-                        () -> {
-                            PoolDouble.close(rig.pool);
-                            closed.set(true);
-                        });
+                .thenRun(() -> {
+                    PoolDouble.close(rig.pool);
+                    closed.set(true);
+                });
         rig.device.release();
         rig.poster.progress();
 
@@ -190,14 +184,13 @@ class PosterThreadsTest {
             CountDownLatch interrupted = new CountDownLatch(1);
             Thread waiter =
                     Thread.ofPlatform()
-                            .start(
-                                    () -> {
-                                        try {
-                                            transfer.await();
-                                        } catch (InterruptedException e) {
-                                            interrupted.countDown();
-                                        }
-                                    });
+                            .start(() -> {
+                                try {
+                                    transfer.await();
+                                } catch (InterruptedException e) {
+                                    interrupted.countDown();
+                                }
+                            });
             waiter.interrupt();
             interrupted.await();
 
@@ -235,29 +228,24 @@ class PosterThreadsTest {
                     int blocks = 1 + random.nextInt(30);
                     threads.add(
                             Thread.ofVirtual()
-                                    .start(
-                                            () ->
-                                                    postMany(
-                                                            rig, start, blocks, ends, transfers,
-                                                            wrong)));
+                                    .start(() ->
+                                            postMany(rig, start, blocks, ends, transfers, wrong)));
                 }
                 int spin = random.nextInt(20_000);
                 boolean close = random.nextBoolean();
                 threads.add(
                         Thread.ofPlatform()
-                                .start(
-                                        () -> {
-                                            start.countDown();
-                                            for (int i = 0; i < spin; i++) {
-                                                Thread.onSpinWait();
-                                            }
-                                            if (close) {
-                                                rig.poster.close();
-                                            } else {
-                                                rig.poster.fail(
-                                                        FailureReason.PEER_LOST, "cut", null);
-                                            }
-                                        }));
+                                .start(() -> {
+                                    start.countDown();
+                                    for (int i = 0; i < spin; i++) {
+                                        Thread.onSpinWait();
+                                    }
+                                    if (close) {
+                                        rig.poster.close();
+                                    } else {
+                                        rig.poster.fail(FailureReason.PEER_LOST, "cut", null);
+                                    }
+                                }));
                 for (Thread thread : threads) {
                     thread.join();
                 }

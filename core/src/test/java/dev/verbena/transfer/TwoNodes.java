@@ -62,10 +62,8 @@ public final class TwoNodes implements AutoCloseable {
 
     /** With pools of many small regions. */
     static TwoNodes withRegions(int queuePairs, long regionBytes) throws IOException {
-        return new TwoNodes(
-                options ->
-                        options.queuePairs(queuePairs)
-                                .registry(new RegistryOptions(regionBytes, 2)));
+        return new TwoNodes(options ->
+                options.queuePairs(queuePairs).registry(new RegistryOptions(regionBytes, 2)));
     }
 
     static PosterOptions posterOptions(Duration deadline) {
@@ -125,6 +123,11 @@ public final class TwoNodes implements AutoCloseable {
      */
     public String lostByNear() {
         return take(nearLost);
+    }
+
+    /** Whether near was told of the loss of a peer that {@link #lostByNear} has not given. */
+    boolean nearHasLost() {
+        return !nearLost.isEmpty();
     }
 
     Immediate immediate() {

@@ -73,14 +73,16 @@ class WorkRequestCursorTest {
 
     @Test
     void blocksAdjacentOnBothSidesAreOnePiece() {
-        TransferBatch batch = new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 10, REMOTE + 10, 5);
+        TransferBatch batch =
+                new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 10, REMOTE + 10, 5);
 
         assertThat(requests(batch, 4, 100)).containsExactly(request(0, 0, piece(0, 15)));
     }
 
     @Test
     void blocksAdjacentAtThePeerOnlyShareARequest() {
-        TransferBatch batch = new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 50, REMOTE + 10, 5);
+        TransferBatch batch =
+                new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 50, REMOTE + 10, 5);
 
         assertThat(requests(batch, 4, 100))
                 .containsExactly(request(0, 0, piece(0, 10), piece(50, 5)));
@@ -88,7 +90,8 @@ class WorkRequestCursorTest {
 
     @Test
     void blocksAdjacentOnThisSideOnlyAreRequestsOfTheirOwn() {
-        TransferBatch batch = new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 10, REMOTE + 50, 5);
+        TransferBatch batch =
+                new TransferBatch().add(LOCAL, REMOTE, 10).add(LOCAL + 10, REMOTE + 50, 5);
 
         List<Request> found = requests(batch, 4, 100);
 
@@ -103,7 +106,9 @@ class WorkRequestCursorTest {
             batch.add(LOCAL + 20 * i, REMOTE + 4 * i, 4);
         }
 
-        assertThat(requests(batch, 2, 100)).extracting(r -> r.pieces().size()).containsExactly(2, 2, 1);
+        assertThat(requests(batch, 2, 100))
+                .extracting(r -> r.pieces().size())
+                .containsExactly(2, 2, 1);
     }
 
     @Test

@@ -3,12 +3,10 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.verbena.bindings.ibverbs.ibverbs_constants;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 
 /** Access becomes the flags of the header, with what devices demand beside it, and back. */
 class AccessTest {

@@ -3,10 +3,8 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.verbena.bindings.ibverbs.ibverbs_constants;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 /** Statuses have the numbers that the header gives them; any other number is unknown. */
 class CompletionStatusTest {

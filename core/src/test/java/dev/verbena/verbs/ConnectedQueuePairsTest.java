@@ -1,18 +1,15 @@
 package dev.verbena.verbs;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.WorkRequests.Operation;
-
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 
 /** Bytes arrive where they were sent, and every failure shows as what it is and where it was. */
 @DeviceTest

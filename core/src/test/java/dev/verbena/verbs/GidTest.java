@@ -3,11 +3,10 @@ package dev.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import org.junit.jupiter.api.Test;
-
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.HexFormat;
+import org.junit.jupiter.api.Test;
 
 /** A GID's scope is that of the address in it; GIDs compare and copy by value. */
 class GidTest {

@@ -9,15 +9,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.VerbsDouble.PostedRequest;
 import dev.verbena.verbs.WorkRequests.Operation;
-
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * A post hands exactly its slots to the driver, says exactly how many were taken, and leaves the

@@ -14,7 +14,6 @@ import static dev.verbena.verbs.QueuePairAttribute.RETRY_COUNT;
 import static dev.verbena.verbs.QueuePairAttribute.RNR_RETRY;
 import static dev.verbena.verbs.QueuePairAttribute.SEND_PSN;
 import static dev.verbena.verbs.QueuePairAttribute.TIMEOUT;
-
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -22,13 +21,11 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.verbena.bindings.ibverbs.ibv_ah_attr;
 import dev.verbena.bindings.ibverbs.ibv_global_route;
 import dev.verbena.bindings.ibverbs.ibv_qp_attr;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
+import org.junit.jupiter.api.Test;
 
 /** Attributes keep to the ranges of their fields, and land in the fields of the C struct. */
 class QueuePairAttributesTest {

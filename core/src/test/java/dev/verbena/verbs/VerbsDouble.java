@@ -9,7 +9,6 @@ import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_RDMA_WRITE;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_RECV_RDMA_WITH_IMM;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WC_WITH_IMM;
 import static dev.verbena.bindings.ibverbs.ibverbs_constants.IBV_WR_RDMA_READ;
-
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -23,9 +22,6 @@ import dev.verbena.bindings.ibverbs.ibv_recv_wr;
 import dev.verbena.bindings.ibverbs.ibv_send_wr;
 import dev.verbena.bindings.ibverbs.ibv_sge;
 import dev.verbena.bindings.ibverbs.ibv_wc;
-
-import org.jspecify.annotations.Nullable;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -37,6 +33,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A device in software, for tests of posting and polling without a NIC: real completion queues and

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.verbena.bindings.Errno;
-
 import org.junit.jupiter.api.Test;
 
 /** A message says which verb, why, with which arguments, and what to do about it. */

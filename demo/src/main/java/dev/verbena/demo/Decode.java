@@ -19,7 +19,7 @@ import java.util.function.IntConsumer;
  */
 final class Decode {
     /** How long the prefill side may take to make and send the checksums of one pool. */
-    private static final Duration PREFILL_DEADLINE = Duration.ofSeconds(60);
+    private static final Duration PREFILL_DEADLINE = Duration.ofMinutes(2);
 
     /** How long the prefill side may take to hang up. */
     private static final Duration FAREWELL = Duration.ofSeconds(10);

@@ -17,8 +17,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "decode",
         description = {
-            "Plays decode for one prefill side: sets pages aside, waits until they are filled, checks"
-                    + " them and ends.",
+            "Plays decode for one prefill side: sets pages aside, waits until they are filled,"
+                    + " checks them and ends.",
             "",
             "What to expect, the prefill side says."
         },

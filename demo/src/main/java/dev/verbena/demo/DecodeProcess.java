@@ -26,7 +26,7 @@ final class DecodeProcess implements AutoCloseable {
     /** What the decode command prints before the port, once it listens. */
     static final String LISTENING = "listening on port ";
 
-    private static final Duration START_DEADLINE = Duration.ofSeconds(60);
+    private static final Duration START_DEADLINE = Duration.ofMinutes(2);
     private static final Duration END_DEADLINE = Duration.ofSeconds(15);
 
     /** A failure here and the end of the process may show in either order. */

@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class Prefill implements AutoCloseable {
     /** How long the decode side may take to set its memory aside, or to check one pool. */
-    private static final Duration DECODE_DEADLINE = Duration.ofSeconds(60);
+    private static final Duration DECODE_DEADLINE = Duration.ofMinutes(2);
 
     private final Node node;
     private final Job job;

@@ -60,7 +60,8 @@ record Report(
                 String.format(
                         Locale.ROOT,
                         "{\"name\":%s,\"category\":%d,\"pages\":%d,\"blocks\":%d,"
-                                + "\"workRequests\":%d,\"bytes\":%d,\"seconds\":%.6f,\"verified\":%b",
+                                + "\"workRequests\":%d,\"bytes\":%d,\"seconds\":%.6f,"
+                                + "\"verified\":%b",
                         Json.quote(result.name()),
                         result.category(),
                         result.pages(),

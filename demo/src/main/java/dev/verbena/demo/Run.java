@@ -37,7 +37,7 @@ final class Run extends Sender {
         }
         try (DecodeProcess decode = DecodeProcess.start(arguments, progress)) {
             try {
-                // Both sides get their memory ready at the same time.
+                // It makes its memory ready while the other process starts.
                 ScenarioResult result = prefill.send(request.chunkTokens, decode::awaitAddress);
                 int status = decode.awaitEnd();
                 if (status != (result.verified() ? 0 : 1)) {
