@@ -208,6 +208,11 @@ final class ControlConnection implements AutoCloseable {
         thread.start();
     }
 
+    /** Whether the handshake is over. */
+    boolean isStarted() {
+        return reader != null;
+    }
+
     /** Leaves without a particular reason. */
     @Override
     public void close() {

@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
@@ -55,6 +56,9 @@ final class ControlListener implements AutoCloseable {
     private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES);
     private final Semaphore refusals = new Semaphore(MAX_REFUSALS);
     private final Set<Socket> inProgress = ConcurrentHashMap.newKeySet();
+
+    /** The connections over sockets in progress, from where there is one. */
+    private final Map<Socket, ControlConnection> greeting = new ConcurrentHashMap<>();
     private final Thread acceptor;
     private volatile boolean closed;
 
@@ -115,7 +119,7 @@ final class ControlListener implements AutoCloseable {
             complaints.complain("close", null, "cannot close the listening socket: " + e, e);
         }
         acceptor.interrupt();
-        inProgress.forEach(ControlSocket::close);
+        inProgress.forEach(this::endUnlessGreeted);
         try {
             if (handshakes.tryAcquire(
                     MAX_HANDSHAKES, CLOSE_BOUND.toMillis(), TimeUnit.MILLISECONDS)) {
@@ -123,6 +127,14 @@ final class ControlListener implements AutoCloseable {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A connection that was started has been greeted, even if its greeter has yet to return. */
+    private void endUnlessGreeted(Socket raw) {
+        ControlConnection connection = greeting.get(raw);
+        if (connection == null || !connection.isStarted()) {
+            ControlSocket.close(raw);
         }
     }
 
@@ -166,6 +178,7 @@ final class ControlListener implements AutoCloseable {
         Runnable done =
                 () -> {
                     inProgress.remove(raw);
+                    greeting.remove(raw);
                     permits.release();
                 };
         try {
@@ -193,6 +206,7 @@ final class ControlListener implements AutoCloseable {
             }
             ControlSocket socket = ControlSocket.secureServer(raw, options, deadlineNanos);
             connection = ControlConnection.over(socket, options, deadlineNanos);
+            greeting.put(raw, connection);
             greeter.greet(
                     Hello.decode(connection.receive(ControlFrame.HELLO).payload()), connection);
         } catch (Throwable failure) {

@@ -560,23 +560,9 @@ public final class Node implements AutoCloseable {
     private void closeResources() {
         progress.close();
         events.close();
-        awaitEnd(eventThread);
+        ProgressThread.awaitEnd(eventThread);
         registry.close();
         resources.close();
-    }
-
-    private static void awaitEnd(Thread thread) {
-        boolean interrupted = false;
-        while (thread.isAlive() && thread != Thread.currentThread()) {
-            try {
-                thread.join();
-            } catch (InterruptedException later) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     private void requireOpen() {

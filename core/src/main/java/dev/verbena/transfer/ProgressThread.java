@@ -66,6 +66,14 @@ final class ProgressThread implements AutoCloseable {
     public void close() {
         stopping = true;
         channel.wake();
+        awaitEnd(thread);
+    }
+
+    /**
+     * Waits until a thread has ended, whatever interrupts; the flag is kept. A thread does not wait
+     * for itself.
+     */
+    static void awaitEnd(Thread thread) {
         boolean interrupted = false;
         while (thread.isAlive() && thread != Thread.currentThread()) {
             try {

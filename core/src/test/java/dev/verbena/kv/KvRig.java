@@ -1,5 +1,7 @@
 package dev.verbena.kv;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.verbena.memory.Pool;
 import dev.verbena.transfer.Peer;
 import dev.verbena.transfer.TwoNodes;
@@ -8,6 +10,8 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /** A prefill node and a decode node with a cache each, connected. */
 final class KvRig implements AutoCloseable {
@@ -84,5 +88,13 @@ final class KvRig implements AutoCloseable {
     @Override
     public void close() {
         nodes.close();
+    }
+
+    /** Whoever waits for an end may be woken before a stage that hangs on it has run. */
+    static void assertEndedOnce(AtomicInteger ends) {
+        while (ends.get() == 0) {
+            LockSupport.parkNanos(1_000_000);
+        }
+        assertThat(ends).hasValue(1);
     }
 }
