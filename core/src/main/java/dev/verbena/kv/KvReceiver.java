@@ -4,6 +4,7 @@ import dev.verbena.transfer.Node;
 import dev.verbena.transfer.Peer;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -22,16 +23,27 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>Life: one a node, made before peers connect; {@link #expect} a request each; it needs no
  * closing. Safe for use by several threads.
  *
- * <p>Source: design decision 4 of the project; SGLang's {@code KVReceiver}.
+ * <p>Immediates with the top bit set are the receiver's; those of other transfers must be positive.
+ *
+ * <p>Source: SGLang's {@code KVReceiver}.
  */
 public final class KvReceiver {
+    /** Marks a token among immediates, whose other half is the user's. */
+    private static final int TOKEN = Integer.MIN_VALUE;
+
+    private final Node node;
     private final KvPools pools;
+
+    /** Pages of requests that have not been closed; guarded by itself. */
+    private final BitSet pagesInUse = new BitSet();
+
     private final Map<Integer, KvRequest> byToken = new ConcurrentHashMap<>();
     private final Map<Long, KvRequest> byRoom = new ConcurrentHashMap<>();
     private final Set<Peer> introduced = ConcurrentHashMap.newKeySet();
     private final AtomicInteger nextToken = new AtomicInteger(1);
 
-    private KvReceiver(KvPools pools) {
+    private KvReceiver(Node node, KvPools pools) {
+        this.node = node;
         this.pools = pools;
     }
 
@@ -44,7 +56,7 @@ public final class KvReceiver {
      * @throws IllegalArgumentException if the node has a receiver already
      */
     public static KvReceiver on(Node node, KvPools pools) {
-        KvReceiver receiver = new KvReceiver(pools);
+        KvReceiver receiver = new KvReceiver(node, pools);
         node.onMessage(KvMessage.TO_DECODE, receiver::message);
         node.onImmediate(receiver::immediate);
         node.onPeerLost(receiver::lost);
@@ -59,18 +71,25 @@ public final class KvReceiver {
      * @param pages page slots, in the order of the request's tokens; the caller's own until the
      *     request is closed, and no one else's
      * @return the request, to be awaited and closed; failed already if a writer is lost
-     * @throws IllegalArgumentException if the room is in use, there is no peer, or a page is
-     *     outside the pools or named twice
-     * @throws KvException if a peer cannot be told, as it is lost
+     * @throws IllegalArgumentException if the room is in use, there is no peer, a peer is not
+     *     connected to this receiver's node, or a page is outside the pools, named twice, or part
+     *     of another request that has not been closed
      */
     public KvRequest expect(long room, List<Peer> prefillPeers, int[] pages) {
-        checkPages(pages);
         if (prefillPeers.isEmpty() || new HashSet<>(prefillPeers).size() < prefillPeers.size()) {
             throw new IllegalArgumentException(
                     "room " + room + " needs peers that write it, each once: " + prefillPeers);
         }
-        KvRequest request = new KvRequest(this, room, nextToken.getAndIncrement(), prefillPeers);
+        for (Peer peer : prefillPeers) {
+            if (peer.isOpen() && !node.peers().contains(peer)) {
+                throw new IllegalArgumentException(peer + " is connected to another node");
+            }
+        }
+        int token = TOKEN | nextToken.getAndIncrement();
+        KvRequest request = new KvRequest(this, room, token, prefillPeers, pages);
+        takePages(pages);
         if (byRoom.putIfAbsent(room, request) != null) {
+            releasePages(pages);
             throw new IllegalArgumentException("room " + room + " is in use; close it first");
         }
         byToken.put(request.token(), request);
@@ -97,7 +116,9 @@ public final class KvReceiver {
 
     void forget(KvRequest request) {
         byToken.remove(request.token(), request);
-        byRoom.remove(request.room(), request);
+        if (byRoom.remove(request.room(), request)) {
+            releasePages(request.pages());
+        }
     }
 
     private void announce(Peer peer, long room, int token, int[] pages) throws IOException {
@@ -114,22 +135,38 @@ public final class KvReceiver {
                 KvMessage.TO_PREFILL, new KvMessage.Announce(room, token, pages.clone()).encode());
     }
 
-    private void checkPages(int[] pages) {
-        int limit = pools.itemCount(pools.smallestPool());
-        Set<Integer> seen = new HashSet<>();
-        for (int i = 0; i < pages.length; i++) {
-            if (pages[i] < 0 || pages[i] >= limit) {
-                throw new IllegalArgumentException(
-                        "pages[%d] is %d, outside 0..%d".formatted(i, pages[i], limit - 1));
-            }
-            if (!seen.add(pages[i])) {
-                throw new IllegalArgumentException(
-                        "pages[%d] is %d, which is in the list before".formatted(i, pages[i]));
-            }
-        }
+    /** Takes all pages for one request, or none. */
+    private void takePages(int[] pages) {
         if (pages.length > KvMessage.MAX_PAGES) {
             throw new IllegalArgumentException(
                     pages.length + " pages; a request has at most " + KvMessage.MAX_PAGES);
+        }
+        int limit = pools.itemCount(pools.smallestPool());
+        synchronized (pagesInUse) {
+            for (int i = 0; i < pages.length; i++) {
+                String refusal = null;
+                if (pages[i] < 0 || pages[i] >= limit) {
+                    refusal = "outside 0.." + (limit - 1);
+                } else if (pagesInUse.get(pages[i])) {
+                    refusal = "in the list before, or part of a request that is not closed";
+                }
+                if (refusal != null) {
+                    for (int taken = 0; taken < i; taken++) {
+                        pagesInUse.clear(pages[taken]);
+                    }
+                    throw new IllegalArgumentException(
+                            "pages[%d] is %d, %s".formatted(i, pages[i], refusal));
+                }
+                pagesInUse.set(pages[i]);
+            }
+        }
+    }
+
+    private void releasePages(int[] pages) {
+        synchronized (pagesInUse) {
+            for (int page : pages) {
+                pagesInUse.clear(page);
+            }
         }
     }
 

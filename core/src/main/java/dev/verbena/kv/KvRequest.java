@@ -25,6 +25,7 @@ public final class KvRequest implements AutoCloseable {
     private final KvReceiver receiver;
     private final long room;
     private final int token;
+    private final int[] pages;
     private final CompletableFuture<KvRequest> end = new CompletableFuture<>();
 
     /** Immediates that each writer still owes; a writer that has ended is not in it. */
@@ -32,10 +33,11 @@ public final class KvRequest implements AutoCloseable {
 
     private boolean aborted;
 
-    KvRequest(KvReceiver receiver, long room, int token, List<Peer> writers) {
+    KvRequest(KvReceiver receiver, long room, int token, List<Peer> writers, int[] pages) {
         this.receiver = receiver;
         this.room = room;
         this.token = token;
+        this.pages = pages.clone();
         for (Peer writer : writers) {
             owed.put(writer, writer.queuePairs());
         }
@@ -137,6 +139,10 @@ public final class KvRequest implements AutoCloseable {
 
     int token() {
         return token;
+    }
+
+    int[] pages() {
+        return pages;
     }
 
     /** An immediate of a writer: with the last one all its bytes are in memory. */

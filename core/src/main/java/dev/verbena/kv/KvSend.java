@@ -92,8 +92,7 @@ public final class KvSend implements AutoCloseable {
     /**
      * Writes a chunk, behind those before it. Does not wait.
      *
-     * @param prefillPages pages of this side, in the order of the request's tokens; unchanged until
-     *     the send has ended
+     * @param prefillPages pages of this side, in the order of the request's tokens; not kept
      * @return the transfer
      * @throws IllegalArgumentException if the request has fewer pages, or a page is outside the
      *     pools; the request goes on
@@ -231,7 +230,7 @@ public final class KvSend implements AutoCloseable {
         } catch (IllegalStateException lost) {
             postEnded(lost, false);
             throw failedException();
-        } catch (RuntimeException refused) {
+        } catch (RuntimeException | Error refused) {
             withdraw(prefillPages.length);
             throw refused;
         }

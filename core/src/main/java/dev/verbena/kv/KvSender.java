@@ -201,6 +201,11 @@ public final class KvSender {
     }
 
     static void answer(Peer peer, KvMessage message) {
+        if (!peer.isOpen()) {
+            // A transfer to it has failed, and packets may still be on their way. Its loss is what
+            // tells the decode side, once the queue pairs are gone.
+            return;
+        }
         try {
             peer.send(KvMessage.TO_DECODE, message.encode());
         } catch (IOException lost) {

@@ -141,8 +141,8 @@ public final class Pool implements AutoCloseable {
      *     transfer
      */
     public void release() {
-        if (holds.decrementAndGet() == -1) {
-            holds.incrementAndGet();
+        int before = holds.getAndUpdate(count -> count > 0 ? count - 1 : count);
+        if (before <= 0) {
             throw new IllegalStateException(this + " is released more often than held");
         }
     }

@@ -59,6 +59,7 @@ final class ControlListener implements AutoCloseable {
 
     /** The connections over sockets in progress, from where there is one. */
     private final Map<Socket, ControlConnection> greeting = new ConcurrentHashMap<>();
+
     private final Thread acceptor;
     private volatile boolean closed;
 

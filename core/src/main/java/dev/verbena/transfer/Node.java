@@ -466,7 +466,11 @@ public final class Node implements AutoCloseable {
 
     void immediate(Peer peer, int immediate) {
         for (ImmediateListener immediateListener : immediateListeners) {
-            immediateListener.arrived(peer, immediate);
+            try {
+                immediateListener.arrived(peer, immediate);
+            } catch (RuntimeException failure) {
+                LOG.log(Level.WARNING, "a listener of immediates failed", failure);
+            }
         }
     }
 

@@ -187,7 +187,8 @@ public final class Peer implements AutoCloseable {
      * in its memory.
      *
      * @param batch as {@link #write(TransferBatch)}; may be empty
-     * @param immediate 32 bits for the peer's listener
+     * @param immediate 32 bits for the peer's listener; those with the top bit set belong to a
+     *     KvReceiver, if the peer has one
      * @return the transfer, under way
      * @throws IllegalArgumentException as {@link #write(TransferBatch)}
      * @throws IllegalStateException as {@link #write(TransferBatch)}. Verb: ibv_post_send(3),

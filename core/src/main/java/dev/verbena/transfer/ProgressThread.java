@@ -48,11 +48,6 @@ final class ProgressThread implements AutoCloseable {
         posters.remove(poster);
     }
 
-    /** Wakes the thread, to look at the deadlines again soon. */
-    void wake() {
-        channel.wake();
-    }
-
     void beginSpin() {
         spinning.incrementAndGet();
     }

@@ -2,7 +2,9 @@ package dev.verbena.kv;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.verbena.transfer.Peer;
 import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
 import java.lang.foreign.ValueLayout;
@@ -35,6 +37,21 @@ class KvReceiverTest {
     @AfterEach
     void nothingStaysOpen() {
         assertThat(Lifetime.openCount()).isEqualTo(openBefore);
+    }
+
+    @Test
+    void aPageIsNotGivenToTwoRequests() throws Exception {
+        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+            List<Peer> writers = List.of(rig.toPrefill);
+            KvRequest first = rig.receiver.expect(1, writers, new int[] {3, 5});
+
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> rig.receiver.expect(2, writers, new int[] {4, 5}))
+                    .withMessageContaining("pages[1] is 5");
+
+            first.close();
+            rig.receiver.expect(2, writers, new int[] {4, 5}).close();
+        }
     }
 
     @Test
