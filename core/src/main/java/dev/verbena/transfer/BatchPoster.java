@@ -243,6 +243,21 @@ public final class BatchPoster implements AutoCloseable {
         }
     }
 
+    /** Gives one transfer up, as {@link Transfer#cancel} says. */
+    boolean cancel(Transfer transfer, String reason) {
+        lock.lock();
+        try {
+            // What has ended already keeps its own end.
+            queues.takeCompletions();
+            boolean gaveUp = queues.giveUp(transfer, FailureReason.CANCELLED, reason, null);
+            // Others may have waited behind it.
+            queues.pump();
+            return gaveUp;
+        } finally {
+            unlock();
+        }
+    }
+
     /**
      * Says whether the poster takes batches.
      *

@@ -13,7 +13,11 @@ public enum FailureReason {
     /** Polling failed, or the device reported a fatal event. */
     DEVICE(false, "check the device: its driver's log and ibv_devinfo"),
     /** This side closed the peer or the node. */
-    CLOSED(false, "keep the peer open until its transfers have ended");
+    CLOSED(false, "keep the peer open until its transfers have ended"),
+    /** This side gave the transfer up by {@link Transfer#cancel}; others to the peer go on. */
+    CANCELLED(false, "the connection and its other transfers are as they were"),
+    /** The batch was changed while it was under way; others to the peer go on. */
+    BATCH_CHANGED(false, "leave a batch unchanged until its transfer has ended");
 
     private final boolean retryHelps;
     private final String advice;

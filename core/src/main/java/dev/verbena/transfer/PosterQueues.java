@@ -163,6 +163,7 @@ final class PosterQueues {
 
     /** Posts as much of the waiting transfers as there is room for. */
     void pump() {
+        signalGivenUp();
         while (stop == null && !waiting.isEmpty()) {
             Transfer transfer = waiting.element();
             if (!transfer.cursor().atEnd()) {
@@ -195,20 +196,43 @@ final class PosterQueues {
         try {
             posted = queue.post(transfer, limit);
         } catch (IndexOutOfBoundsException changed) {
-            giveUp(transfer, queue, changed);
+            // Its blocks are no longer those that were checked.
+            giveUp(transfer, FailureReason.BATCH_CHANGED, "the batch is not what it was", changed);
             return true;
         }
         return accepted(transfer, queue, posted);
     }
 
-    /** Fails one transfer whose blocks are no longer those that were checked; others go on. */
-    private void giveUp(Transfer transfer, SendQueue queue, RuntimeException changed) {
-        String message = "the batch was changed while it was under way";
-        transfer.fail(FailureReason.POST_REFUSED, message, -1, changed);
-        queue.postDrainMarker();
+    /**
+     * Fails one transfer and lets the others go on: nothing more of it is posted, and it ends once
+     * what is in flight has come back.
+     *
+     * @return false if it has ended, or is failing already, as all are once this has stopped
+     */
+    boolean giveUp(
+            Transfer transfer, FailureReason reason, String message, @Nullable Throwable cause) {
+        if (stop != null || transfer.isFailing() || !underWay.contains(transfer)) {
+            return false;
+        }
+        transfer.fail(reason, message, -1, cause);
         waiting.remove(transfer);
         transfer.allPosted();
+        signalGivenUp();
         endIfIdle(transfer);
+        return true;
+    }
+
+    /**
+     * Sees to it that the end of what was given up is told. A chain that was taken in part ends
+     * unsignalled, and waits for the rest of its transfer to come behind: here none will. If there
+     * is no room now the next turn tries again.
+     */
+    private void signalGivenUp() {
+        for (SendQueue queue : sends) {
+            if (stop == null && queue.endsUnsignaled() && queue.newest().isAllPosted()) {
+                accepted(queue.newest(), queue, queue.postDrainMarker());
+            }
+        }
     }
 
     /** With several queue pairs a batch is dealt out in shares, so that all of them work on it. */
@@ -373,7 +397,9 @@ final class PosterQueues {
         for (SendQueue queue : sends) {
             try {
                 queue.queuePair().stop();
-                queue.postDrainMarker();
+                if (queue.endsUnsignaled()) {
+                    queue.postDrainMarker();
+                }
             } catch (VerbsException | IllegalStateException failure) {
                 // The drain deadline then destroys the queue pair, which stops it as well.
                 LOG.log(Level.WARNING, "could not stop a queue pair", failure);

@@ -65,7 +65,10 @@ final class SendQueue {
     // Chains in flight, oldest first; by number modulo capacity.
     private final @Nullable Transfer[] chainTransfers;
     private final long[] chainEnds;
+
+    /** Less those of requests that were lost. */
     private final long[] chainBytes;
+
     private int chainHead;
     private int chainTail;
 
@@ -130,11 +133,7 @@ final class SendQueue {
     /** Posts up to {@code limit} further work requests of a transfer, with one doorbell. */
     Posted post(Transfer transfer, int limit) {
         WorkRequestCursor cursor = transfer.cursor();
-        int count = 0;
-        while (count < limit && cursor.next()) {
-            fill(transfer, cursor, head + count);
-            count++;
-        }
+        int count = fill(transfer, limit);
         if (count == 0) {
             return Posted.ALL;
         }
@@ -162,14 +161,13 @@ final class SendQueue {
     }
 
     /**
-     * Ends a stopped queue with a signalled request, if it has no such end: once that comes back as
-     * flushed, all before it that have not are known to be done.
+     * Posts a signalled request that moves nothing behind a queue that {@link #endsUnsignaled}:
+     * once that comes back, as done or as flushed, all before it that have not failed are done.
      */
-    void postDrainMarker() {
-        if (endsUnsignaled()) {
-            fillEmpty(WorkRequests.Operation.WRITE);
-            ring(Objects.requireNonNull(chainTransfers[(chainHead - 1) & mask]), 1);
-        }
+    Posted postDrainMarker() {
+        refusedBlock = -1;
+        fillEmpty(WorkRequests.Operation.WRITE);
+        return ring(newest(), 1);
     }
 
     /** Fills the slot at head with a request that moves nothing. */
@@ -182,6 +180,25 @@ final class SendQueue {
         endOffsets[slot] = 0;
         requestBytes[slot] = 0;
         signaled[slot] = true;
+    }
+
+    /** Fills slots behind head with the next work requests of a transfer, up to a limit. */
+    private int fill(Transfer transfer, int limit) {
+        WorkRequestCursor cursor = transfer.cursor();
+        int block = cursor.block();
+        long offset = cursor.offset();
+        int count = 0;
+        try {
+            while (count < limit && cursor.next()) {
+                fill(transfer, cursor, head + count);
+                count++;
+            }
+        } catch (IndexOutOfBoundsException changed) {
+            // Nothing of this chain goes out.
+            cursor.seek(block, offset);
+            throw changed;
+        }
+        return count;
     }
 
     private void fill(Transfer transfer, WorkRequestCursor cursor, long position) {
@@ -260,9 +277,15 @@ final class SendQueue {
         return Objects.requireNonNull(chainTransfers[chainTail & mask]);
     }
 
-    /** The block in which the oldest work request in flight begins. */
+    /** The transfer whose work request is the newest in flight. */
+    Transfer newest() {
+        return Objects.requireNonNull(chainTransfers[(chainHead - 1) & mask]);
+    }
+
+    /** The block in which the oldest work request in flight begins, or -1 if it moves none. */
     int oldestBlock() {
-        return firstBlocks[(int) tail & mask];
+        int slot = (int) tail & mask;
+        return endBlocks[slot] == 0 ? -1 : firstBlocks[slot];
     }
 
     /** Retires the oldest work request as failed; its transfer must be failing. */
@@ -288,6 +311,7 @@ final class SendQueue {
                         endBlocks[slot],
                         endOffsets[slot],
                         mayHaveMoved);
+        chainBytes[chainTail & mask] -= requestBytes[slot];
         tail++;
     }
 
@@ -300,7 +324,7 @@ final class SendQueue {
         Transfer transfer = Objects.requireNonNull(chainTransfers[chain]);
         chainTransfers[chain] = null;
         chainTail++;
-        transfer.chainEnded(transfer.isFailing() ? 0 : chainBytes[chain]);
+        transfer.chainEnded(chainBytes[chain]);
         return transfer;
     }
 

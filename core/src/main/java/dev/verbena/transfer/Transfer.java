@@ -3,6 +3,7 @@ package dev.verbena.transfer;
 import dev.verbena.memory.Pool;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -129,6 +130,21 @@ public final class Transfer {
     }
 
     /**
+     * Gives the transfer up, and nothing else: other transfers to the peer go on. Nothing more of
+     * it is posted; what is in flight cannot be called back, so it ends, as failed with {@link
+     * FailureReason#CANCELLED}, once that has come back, which may be before this returns. Its
+     * outcomes then say which blocks were moved, perhaps all of them. An immediate reaches the peer
+     * on none, some or all of its queue pairs. Does not wait; may be called from a callback.
+     *
+     * @param reason why, for the message of the failure: part of a sentence
+     * @return true if this call gave it up, and it ends as cancelled; false if it has ended, or is
+     *     failing for another cause, and this call changed nothing
+     */
+    public boolean cancel(String reason) {
+        return poster.cancel(this, Objects.requireNonNull(reason));
+    }
+
+    /**
      * Gives the end as a stage, which completes with this transfer or with a {@link
      * TransferException}. What hangs on it runs on the thread that makes progress: it should be
      * short, and may post further transfers.
@@ -212,6 +228,10 @@ public final class Transfer {
     /** Nothing more will be posted, whether all was or the rest never will be. */
     void allPosted() {
         allPosted = true;
+    }
+
+    boolean isAllPosted() {
+        return allPosted;
     }
 
     boolean isIdle() {
