@@ -326,10 +326,10 @@ final class PosterQueues {
             queue.retireBefore(position);
             endChains(queue);
             if (stop == null) {
+                FailureReason reason = FailureReason.of(status);
                 String message = describe(index, status, queue);
-                int block = queue.oldestBlock();
-                queue.oldest().fail(FailureReason.WORK_REQUEST, message, block, null);
-                stop(FailureReason.WORK_REQUEST, message, null);
+                queue.oldest().fail(reason, message, queue.oldestBlock(), null);
+                stop(reason, message, null);
             }
             failWithStop(queue.oldest());
             queue.loseOldest(status);
