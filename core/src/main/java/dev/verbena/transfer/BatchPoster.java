@@ -26,8 +26,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Failure: the first work request that fails, the first post that is refused for good, a lack of
  * progress, or {@link #fail} stops all queue pairs. Every transfer under way then fails with that
  * cause, each as soon as its last work request has come back; none is told before. If the device
- * does not give them back in time the queue pairs are destroyed, which has the same effect. A
- * failed poster takes no more batches.
+ * does not give them back in time the queue pairs are destroyed, which has the same effect. If not
+ * even that is possible it is tried again for as long once more, and the transfers that are left
+ * then end with {@link TransferException#deviceLetGo} false. A failed poster takes no more batches.
  *
  * <p>Life: made over connected queue pairs, which it takes over; {@link #post}; {@link #close}.
  * Safe for use by several threads. Somebody must call {@link #progress}: a waiting thread does, and
@@ -274,7 +275,8 @@ public final class BatchPoster implements AutoCloseable {
 
     /**
      * Fails the transfers under way, waits until they have ended, and destroys the queue pairs.
-     * Takes at most the drain deadline. Does nothing if done already.
+     * Takes at most the drain deadline. Does nothing if done already, but for a queue pair that
+     * could not be destroyed, which is tried again.
      */
     @Override
     public void close() {

@@ -9,6 +9,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -44,6 +45,9 @@ final class PosterQueues {
      */
     private static final int COMPLETIONS_A_TURN = 1 << 14;
 
+    /** How often a queue pair is tried to be destroyed, over one drain deadline, once it is due. */
+    private static final int ATTEMPTS_TO_DESTROY = 8;
+
     private final PosterOptions options;
     private final CompletionQueue completionQueue;
     private final SendQueue[] sends;
@@ -58,8 +62,13 @@ final class PosterQueues {
     /** Transfers that have not ended. */
     private final Set<Transfer> underWay = new HashSet<>();
 
+    /** Transfers that have ended and hold their pools: a queue pair might still work for them. */
+    private final List<Transfer> abandoned = new ArrayList<>();
+
     private int nextQueue;
     private long lastProgressNanos;
+    private int attemptsToDestroy;
+    private long lastAttemptNanos;
     private @Nullable Stop stop;
     private @Nullable Stop stopToTell;
     private boolean closed;
@@ -146,17 +155,14 @@ final class PosterQueues {
         return taken;
     }
 
-    /** Destroys the queue pairs and ends what is under way. Does nothing if done already. */
+    /** Destroys the queue pairs, those left over from last time too, and ends what is under way. */
     void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         destroyQueuePairs();
-        for (ReceiveQueue receive : receives) {
-            receive.close();
+        abandon();
+        if (!closed) {
+            closed = true;
+            completions.close();
         }
-        completions.close();
     }
 
     // --- Posting ---
@@ -379,8 +385,12 @@ final class PosterQueues {
     /** Ends a transfer that has nothing in flight and nothing left to post. */
     private void endIfIdle(Transfer transfer) {
         if (transfer.isIdle() && underWay.remove(transfer)) {
-            // Before the end is told: whoever hears of it may close the pools.
-            transfer.releasePools();
+            if (transfer.isAbandoned()) {
+                abandoned.add(transfer);
+            } else {
+                // Before the end is told: whoever hears of it may close the pools.
+                transfer.releasePools();
+            }
             ended.accept(transfer);
         }
     }
@@ -420,11 +430,18 @@ final class PosterQueues {
 
     void checkDeadlines(long now) {
         Stop stopped = stop;
+        long drain = options.drainDeadline().toNanos();
         if (stopped == null) {
             stopWithoutProgress(now, options.progressDeadline().toNanos());
-        } else if (!underWay.isEmpty()
-                && now - stopped.atNanos > options.drainDeadline().toNanos()) {
+        } else if (attemptsToDestroy == 0) {
+            if (!underWay.isEmpty() && now - stopped.atNanos > drain) {
+                destroyQueuePairs();
+            }
+        } else if (!allDestroyed() && now - lastAttemptNanos > drain / ATTEMPTS_TO_DESTROY) {
             destroyQueuePairs();
+            if (attemptsToDestroy > ATTEMPTS_TO_DESTROY) {
+                abandon();
+            }
         }
     }
 
@@ -437,19 +454,77 @@ final class PosterQueues {
         }
     }
 
-    /** After this the device touches no memory for them, whatever it still had to do. */
+    /**
+     * Destroys the queue pairs that are left. After that the device touches no memory for them,
+     * whatever it still had to do; so what is in flight on one that cannot be destroyed stays so.
+     */
     private void destroyQueuePairs() {
-        for (SendQueue queue : sends) {
-            try {
-                queue.close();
-            } catch (VerbsException failure) {
-                LOG.log(Level.ERROR, "could not destroy a queue pair", failure);
-            }
-            while (!queue.isEmpty()) {
-                failWithStop(queue.oldest());
-                queue.loseOldestUnseen();
-                endChains(queue);
+        for (int i = 0; i < sends.length; i++) {
+            SendQueue queue = sends[i];
+            if (!queue.isDestroyed() && destroyed(queue)) {
+                receives[i].close();
+                loseAll(queue);
             }
         }
+        attemptsToDestroy++;
+        lastAttemptNanos = System.nanoTime();
+        if (allDestroyed()) {
+            abandoned.forEach(Transfer::releasePools);
+            abandoned.clear();
+        }
+    }
+
+    private boolean destroyed(SendQueue queue) {
+        try {
+            queue.close();
+            return true;
+        } catch (VerbsException failure) {
+            Level level = attemptsToDestroy == 0 ? Level.WARNING : Level.DEBUG;
+            LOG.log(level, "could not destroy a queue pair, which is tried again", failure);
+            return false;
+        }
+    }
+
+    private boolean allDestroyed() {
+        for (SendQueue queue : sends) {
+            if (!queue.isDestroyed()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Ends what is in flight on queue pairs that nothing could destroy, as somebody waits for it.
+     * The device may still act on it, so its pools stay held and the rings are not freed, until one
+     * of the attempts that go on succeeds.
+     */
+    private void abandon() {
+        for (SendQueue queue : sends) {
+            if (!queue.isDestroyed() && !queue.isEmpty()) {
+                LOG.log(
+                        Level.ERROR,
+                        "{0} cannot be destroyed and has {1} work requests in flight: the pools of"
+                                + " their transfers stay held, and its rings are not freed",
+                        queue.queuePair(),
+                        queue.inFlight());
+                while (!queue.isEmpty()) {
+                    queue.oldest().abandon();
+                    loseOldest(queue);
+                }
+            }
+        }
+    }
+
+    private void loseAll(SendQueue queue) {
+        while (!queue.isEmpty()) {
+            loseOldest(queue);
+        }
+    }
+
+    private void loseOldest(SendQueue queue) {
+        failWithStop(queue.oldest());
+        queue.loseOldestUnseen();
+        endChains(queue);
     }
 }

@@ -3,6 +3,7 @@ package dev.verbena.transfer;
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.VerbsException;
 import dev.verbena.verbs.WorkRequests;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -76,6 +77,7 @@ final class SendQueue {
     private boolean followersMayHaveMoved = true;
 
     private boolean failed;
+    private boolean destroyed;
 
     /**
      * Where in its batch the request begins that the last post refused; -1 if that is not known.
@@ -298,7 +300,7 @@ final class SendQueue {
         lose(mayHaveMoved);
     }
 
-    /** Retires everything as lost, after the queue pair was destroyed. */
+    /** Retires the oldest work request as lost, of which the device will say nothing more. */
     void loseOldestUnseen() {
         lose(true);
     }
@@ -328,9 +330,25 @@ final class SendQueue {
         return transfer;
     }
 
-    /** Destroys the queue pair, then frees the ring, which the device no longer reads. */
+    /** Work requests in flight. */
+    int inFlight() {
+        return (int) (head - tail);
+    }
+
+    /** Whether the queue pair is gone, so that it touches no memory. */
+    boolean isDestroyed() {
+        return destroyed;
+    }
+
+    /**
+     * Destroys the queue pair, then frees the ring, which the device no longer reads. What is in
+     * flight is still to be retired.
+     *
+     * @throws VerbsException if the queue pair cannot be destroyed; then the ring stays as well
+     */
     void close() {
         queuePair.close();
+        destroyed = true;
         ring.close();
     }
 }

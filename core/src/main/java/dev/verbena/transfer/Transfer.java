@@ -16,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  * One batch on its way: the handle that its poster gives back.
  *
  * <p>It ends exactly once, as done or as failed, and only when no work request of it is
- * outstanding: from then on nothing it posted touches memory, on either side. While it is under way
- * it holds the local pools it touches, and its batch must not be changed.
+ * outstanding: from then on nothing it posted touches memory, on either side. The one exception, of
+ * a device that does not let go, is told by {@link TransferException#deviceLetGo}. While it is
+ * under way it holds the local pools it touches, and its batch must not be changed.
  *
  * <p>Safe for use by several threads. The fields that count work requests are the poster's, which
  * touches them under its lock only.
@@ -33,6 +34,7 @@ public final class Transfer {
 
     // Guarded by the poster's lock.
     private boolean allPosted;
+    private boolean abandoned;
     private int chainsOutstanding;
     private int immediatesPosted;
     private @Nullable Failure failure;
@@ -230,6 +232,15 @@ public final class Transfer {
         allPosted = true;
     }
 
+    /** It has to end, but something of it is in flight on a queue pair that cannot be destroyed. */
+    void abandon() {
+        abandoned = true;
+    }
+
+    boolean isAbandoned() {
+        return abandoned;
+    }
+
     boolean isAllPosted() {
         return allPosted;
     }
@@ -295,6 +306,7 @@ public final class Transfer {
                         describe(failed),
                         failed.block,
                         failed.outcomes,
+                        !abandoned,
                         failed.cause));
     }
 
@@ -309,6 +321,10 @@ public final class Transfer {
                     .append(')');
         }
         text.append(": ").append(failed.message).append("; ").append(failed.reason.advice());
+        if (abandoned) {
+            text.append("; its queue pair could not be destroyed, so the device may still move")
+                    .append(" blocks whose outcome is unknown, and the pools stay held");
+        }
         return text.toString();
     }
 

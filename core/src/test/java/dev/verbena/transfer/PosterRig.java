@@ -230,6 +230,7 @@ final class PosterRig implements AutoCloseable {
         device.whilePolling(null);
         device.whilePosting(null);
         device.loseCompletions(false);
+        device.failDestroys(0);
         poster.close();
         boolean overflowed = device.overflowed();
         completions.close();
