@@ -152,6 +152,7 @@ public final class BatchPoster implements AutoCloseable {
                                 + stopped.message(),
                         stopped.cause());
             }
+            batch.begin(transfer);
             untold.add(transfer);
             queues.admit(transfer);
         } finally {

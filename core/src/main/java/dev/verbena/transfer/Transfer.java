@@ -28,6 +28,8 @@ public final class Transfer {
     private final TransferBatch batch;
     private final Direction direction;
     private final WorkRequestCursor cursor;
+    private final int blocks;
+    private final long bytes;
     private final List<Pool> heldPools;
     private final OptionalInt immediate;
     private final CompletableFuture<Transfer> ended = new CompletableFuture<>();
@@ -75,6 +77,8 @@ public final class Transfer {
             OptionalInt immediate) {
         this.poster = poster;
         this.batch = batch;
+        this.blocks = batch.size();
+        this.bytes = batch.bytes();
         this.direction = direction;
         this.cursor = cursor;
         this.heldPools = heldPools;
@@ -169,7 +173,7 @@ public final class Transfer {
     /**
      * Gives the batch that is moved.
      *
-     * @return the batch, not to be changed before the end
+     * @return the batch, which refuses to be changed before the end
      */
     public TransferBatch batch() {
         return batch;
@@ -195,7 +199,7 @@ public final class Transfer {
 
     @Override
     public String toString() {
-        return direction + " of " + batch.size() + " blocks, " + batch.bytes() + " bytes";
+        return direction + " of " + blocks + " blocks, " + bytes + " bytes";
     }
 
     // What follows is the poster's, under its lock.
@@ -252,7 +256,7 @@ public final class Transfer {
     /** Notes the first cause; later ones are consequences of it. */
     void fail(FailureReason reason, String message, int block, @Nullable Throwable cause) {
         if (failure == null) {
-            failure = new Failure(reason, message, block, cause, new BlockOutcomes(batch.size()));
+            failure = new Failure(reason, message, block, cause, new BlockOutcomes(blocks));
         }
     }
 
@@ -294,20 +298,25 @@ public final class Transfer {
 
     /** Tells the end; called once, without the lock, when nothing is outstanding. */
     void end() {
-        Failure failed = failure;
+        TransferException failed = failure == null ? null : exception(failure);
+        // Before the end is told: whoever hears of it may fill the batch anew.
+        batch.end(this);
         if (failed == null) {
             ended.complete(this);
-            return;
+        } else {
+            ended.completeExceptionally(failed);
         }
-        requestLost(cursor.block(), cursor.offset(), batch.size(), 0, false);
-        ended.completeExceptionally(
-                new TransferException(
-                        failed.reason,
-                        describe(failed),
-                        failed.block,
-                        failed.outcomes,
-                        !abandoned,
-                        failed.cause));
+    }
+
+    private TransferException exception(Failure failed) {
+        requestLost(cursor.block(), cursor.offset(), blocks, 0, false);
+        return new TransferException(
+                failed.reason,
+                describe(failed),
+                failed.block,
+                failed.outcomes,
+                !abandoned,
+                failed.cause);
     }
 
     private String describe(Failure failed) {
