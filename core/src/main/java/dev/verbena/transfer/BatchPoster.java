@@ -210,8 +210,14 @@ public final class BatchPoster implements AutoCloseable {
             AddressMap<RemotePool> remote,
             OptionalInt immediate) {
         List<Pool> held = new BatchCheck(batch, direction, local, remote).holdPools();
-        WorkRequestCursor cursor = cursor(batch, local, remote);
-        Transfer transfer = new Transfer(this, batch, direction, cursor, held, immediate);
+        Transfer transfer;
+        try {
+            WorkRequestCursor cursor = cursor(batch, local, remote);
+            transfer = new Transfer(this, batch, direction, cursor, held, immediate);
+        } catch (RuntimeException | Error failure) {
+            BatchCheck.release(held);
+            throw failure;
+        }
         lock.lock();
         try {
             PosterQueues.Stop stopped = queues.stopped();
@@ -225,10 +231,23 @@ public final class BatchPoster implements AutoCloseable {
             batch.begin(transfer);
             untold.add(transfer);
             queues.admit(transfer);
+            pump();
         } finally {
             unlock();
         }
         return transfer;
+    }
+
+    /**
+     * Posts what has room. Whatever that runs into, as a queue pair that somebody else has closed,
+     * fails the transfers and not the caller, who may have nothing to do with them.
+     */
+    private void pump() {
+        try {
+            queues.pump();
+        } catch (RuntimeException | Error failure) {
+            queues.stop(FailureReason.DEVICE, "posting failed: " + failure, failure);
+        }
     }
 
     /**
@@ -286,7 +305,7 @@ public final class BatchPoster implements AutoCloseable {
         boolean more;
         try {
             boolean completionsWait = queues.takeCompletions();
-            queues.pump();
+            pump();
             queues.checkDeadlines(System.nanoTime());
             more = completionsWait || !queues.isIdle();
         } finally {
@@ -323,7 +342,7 @@ public final class BatchPoster implements AutoCloseable {
             queues.takeCompletions();
             boolean gaveUp = queues.giveUp(transfer, FailureReason.CANCELLED, reason, null);
             // Others may have waited behind it.
-            queues.pump();
+            pump();
             return gaveUp;
         } finally {
             unlock();
@@ -435,7 +454,7 @@ public final class BatchPoster implements AutoCloseable {
         try {
             // The completions that show progress may not have been taken yet.
             queues.takeCompletions();
-            queues.pump();
+            pump();
             queues.stopWithoutProgress(System.nanoTime(), patienceNanos);
         } finally {
             unlock();
@@ -455,7 +474,13 @@ public final class BatchPoster implements AutoCloseable {
         }
         Transfer transfer;
         while ((transfer = ended.poll()) != null) {
-            transfer.end();
+            try {
+                transfer.end();
+            } catch (RuntimeException | Error failure) {
+                // As when memory has run out: it is told by a later turn, behind the others.
+                ended.add(transfer);
+                throw failure;
+            }
             untold.remove(transfer);
         }
     }

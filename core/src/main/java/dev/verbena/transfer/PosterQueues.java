@@ -113,14 +113,16 @@ final class PosterQueues {
         }
     }
 
-    /** Takes a transfer; the caller has looked whether it is {@link #stopped}. */
+    /**
+     * Takes a transfer, to be posted by {@link #pump}; the caller has looked whether it is {@link
+     * #stopped}.
+     */
     void admit(Transfer transfer) {
         if (underWay.isEmpty()) {
             lastProgressNanos = System.nanoTime();
         }
         underWay.add(transfer);
         waiting.add(transfer);
-        pump();
     }
 
     @Nullable Stop stopped() {
@@ -306,8 +308,8 @@ final class PosterQueues {
                     return true;
                 }
             }
-        } catch (VerbsException failure) {
-            stop(FailureReason.DEVICE, failure.getMessage(), failure);
+        } catch (VerbsException | IllegalStateException failure) {
+            stop(FailureReason.DEVICE, "polling failed: " + failure.getMessage(), failure);
         }
         return false;
     }
@@ -389,9 +391,18 @@ final class PosterQueues {
                 abandoned.add(transfer);
             } else {
                 // Before the end is told: whoever hears of it may close the pools.
-                transfer.releasePools();
+                release(transfer);
             }
             ended.accept(transfer);
+        }
+    }
+
+    /** A pool that somebody else has released must not keep the end from being told. */
+    private static void release(Transfer transfer) {
+        try {
+            transfer.releasePools();
+        } catch (IllegalStateException released) {
+            LOG.log(Level.ERROR, "the pools of " + transfer + " were not all held", released);
         }
     }
 
@@ -469,7 +480,7 @@ final class PosterQueues {
         attemptsToDestroy++;
         lastAttemptNanos = System.nanoTime();
         if (allDestroyed()) {
-            abandoned.forEach(Transfer::releasePools);
+            abandoned.forEach(PosterQueues::release);
             abandoned.clear();
         }
     }

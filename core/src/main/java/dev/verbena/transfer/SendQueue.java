@@ -135,7 +135,23 @@ final class SendQueue {
     /** Posts up to {@code limit} further work requests of a transfer, with one doorbell. */
     Posted post(Transfer transfer, int limit) {
         WorkRequestCursor cursor = transfer.cursor();
-        int count = fill(transfer, limit);
+        int block = cursor.block();
+        long offset = cursor.offset();
+        try {
+            return post(transfer, cursor, limit);
+        } catch (RuntimeException | Error failure) {
+            // Nothing of this chain has gone out.
+            cursor.seek(block, offset);
+            throw failure;
+        }
+    }
+
+    private Posted post(Transfer transfer, WorkRequestCursor cursor, int limit) {
+        int count = 0;
+        while (count < limit && cursor.next()) {
+            fill(transfer, cursor, head + count);
+            count++;
+        }
         if (count == 0) {
             return Posted.ALL;
         }
@@ -182,25 +198,6 @@ final class SendQueue {
         endOffsets[slot] = 0;
         requestBytes[slot] = 0;
         signaled[slot] = true;
-    }
-
-    /** Fills slots behind head with the next work requests of a transfer, up to a limit. */
-    private int fill(Transfer transfer, int limit) {
-        WorkRequestCursor cursor = transfer.cursor();
-        int block = cursor.block();
-        long offset = cursor.offset();
-        int count = 0;
-        try {
-            while (count < limit && cursor.next()) {
-                fill(transfer, cursor, head + count);
-                count++;
-            }
-        } catch (IndexOutOfBoundsException changed) {
-            // Nothing of this chain goes out.
-            cursor.seek(block, offset);
-            throw changed;
-        }
-        return count;
     }
 
     private void fill(Transfer transfer, WorkRequestCursor cursor, long position) {

@@ -82,7 +82,7 @@ public final class Transfer {
         this.direction = direction;
         this.cursor = cursor;
         this.heldPools = heldPools;
-        this.immediate = immediate;
+        this.immediate = Objects.requireNonNull(immediate);
     }
 
     /**
@@ -310,13 +310,15 @@ public final class Transfer {
 
     private TransferException exception(Failure failed) {
         requestLost(cursor.block(), cursor.offset(), blocks, 0, false);
+        String message;
+        try {
+            message = describe(failed);
+        } catch (RuntimeException unsayable) {
+            // As by a batch that somebody changed: the end must be told all the same.
+            message = this + " failed: " + failed.message;
+        }
         return new TransferException(
-                failed.reason,
-                describe(failed),
-                failed.block,
-                failed.outcomes,
-                !abandoned,
-                failed.cause);
+                failed.reason, message, failed.block, failed.outcomes, !abandoned, failed.cause);
     }
 
     private String describe(Failure failed) {

@@ -2,6 +2,7 @@ package dev.verbena.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -9,6 +10,7 @@ import dev.verbena.bindings.Errno;
 import dev.verbena.transfer.PosterRig.Shape;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.VerbsException;
+import java.lang.invoke.MethodHandles;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -357,6 +359,94 @@ class PosterFailureTest {
             assertThat(failure(failing).reason()).isEqualTo(FailureReason.WORK_REQUEST);
             assertThat(failure(failing)).hasMessageContaining("REMOTE_ACCESS");
         }
+    }
+
+    // --- What must not keep an end from being told ---
+
+    @Test
+    void aHandleThatCannotBeMadeHoldsNothing() {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            TransferBatch batch = rig.scattered(3, BYTES);
+
+            assertThatNullPointerException()
+                    .isThrownBy(() ->
+                            rig.poster.post(
+                                    Direction.WRITE, batch, rig.localMap, rig.remoteMap, null));
+
+            assertNothingHeld(rig);
+            assertThat(batch.clear().isEmpty()).isTrue();
+        }
+    }
+
+    /** The message cannot name the block; all else is told, to this one and to the next. */
+    @Test
+    void anEndThatCannotBeDescribedIsToldAllTheSame() throws Exception {
+        try (PosterRig rig = new PosterRig(Shape.of(1)).filled(1)) {
+            rig.device.hold();
+            rig.device.failRequest(1, CompletionStatus.REMOTE_ACCESS);
+            TransferBatch batch = rig.scattered(3, BYTES);
+            Transfer failing = rig.write(batch);
+            Transfer next = rig.write(rig.scattered(3, BYTES));
+            MethodHandles.privateLookupIn(TransferBatch.class, MethodHandles.lookup())
+                    .findVarHandle(TransferBatch.class, "lengths", long[].class)
+                    .set(batch, new long[0]);
+            rig.device.release();
+            PosterRig.finish(rig, failing);
+
+            assertThat(failure(failing))
+                    .hasMessageStartingWith("WRITE of 3 blocks, 48 bytes failed")
+                    .hasMessageContaining("REMOTE_ACCESS");
+            assertThat(failure(failing).notDone())
+                    .containsExactly(
+                            new BlockOutcomes.Range(1, 2, BlockOutcome.UNKNOWN),
+                            new BlockOutcomes.Range(2, 3, BlockOutcome.NOT_DONE));
+            assertThat(next.isDone()).isTrue();
+            assertNothingHeld(rig);
+        }
+    }
+
+    @Test
+    void aPoolThatSomebodyElseReleasesDoesNotKeepTheEndFromBeingTold() {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            rig.device.hold();
+            Transfer first = rig.write(rig.scattered(3, BYTES));
+            Transfer second = rig.write(rig.scattered(3, BYTES));
+            rig.pool.release();
+            rig.device.release();
+            PosterRig.finish(rig, first);
+            PosterRig.finish(rig, second);
+
+            assertThat(first.poll()).isTrue();
+            assertThat(second.poll()).isTrue();
+        }
+    }
+
+    /** What is posted then fails, rather than the thread that made progress. */
+    @Test
+    void aQueuePairThatSomebodyElseClosesFailsTheTransfers() {
+        Shape shape = Shape.of(1).withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50));
+        try (PosterRig rig = new PosterRig(shape)) {
+            rig.device.hold();
+            Transfer inFlight = rig.write(rig.scattered(3, BYTES));
+            rig.pairs.getFirst().close();
+            Transfer transfer = rig.write(rig.scattered(3, BYTES));
+
+            PosterRig.finish(rig, transfer);
+            PosterRig.finish(rig, inFlight);
+            for (Transfer failed : List.of(transfer, inFlight)) {
+                assertThat(failure(failed).reason()).isEqualTo(FailureReason.DEVICE);
+                assertThat(failure(failed)).hasMessageContaining("closed");
+            }
+            assertThat(failure(transfer).outcome(0)).isEqualTo(BlockOutcome.NOT_DONE);
+            assertThat(failure(inFlight).outcome(0)).isEqualTo(BlockOutcome.UNKNOWN);
+            assertNothingHeld(rig);
+        }
+    }
+
+    private static void assertNothingHeld(PosterRig rig) {
+        assertThatIllegalStateException()
+                .isThrownBy(rig.pool::release)
+                .withMessageContaining("more often than held");
     }
 
     /** Whoever gets round the batch's own refusal harms that transfer and no other. */
