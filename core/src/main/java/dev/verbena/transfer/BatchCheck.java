@@ -67,8 +67,23 @@ final class BatchCheck {
         return hold(touched);
     }
 
+    /**
+     * Releases all pools.
+     *
+     * @throws IllegalStateException if one of them was not held, once all others are released
+     */
     static void release(List<Pool> pools) {
-        pools.forEach(Pool::release);
+        IllegalStateException failure = null;
+        for (Pool pool : pools) {
+            try {
+                pool.release();
+            } catch (IllegalStateException notHeld) {
+                failure = notHeld;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
     }
 
     /** The blocks that would be refused, with reasons; at most so many. */
@@ -93,7 +108,7 @@ final class BatchCheck {
                         pool.hold();
                         held.add(pool);
                     });
-        } catch (IllegalStateException closed) {
+        } catch (RuntimeException | Error closed) {
             release(held);
             throw closed;
         }

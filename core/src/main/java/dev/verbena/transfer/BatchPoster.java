@@ -5,9 +5,13 @@ import dev.verbena.memory.Pool;
 import dev.verbena.memory.RemotePool;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairOptions;
+import dev.verbena.verbs.VerbsException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Queue;
 import java.util.Set;
@@ -26,8 +30,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Failure: the first work request that fails, the first post that is refused for good, a lack of
  * progress, or {@link #fail} stops all queue pairs. Every transfer under way then fails with that
  * cause, each as soon as its last work request has come back; none is told before. If the device
- * does not give them back in time the queue pairs are destroyed, which has the same effect. A
- * failed poster takes no more batches.
+ * does not give them back in time the queue pairs are destroyed, which has the same effect. If not
+ * even that is possible it is tried again for as long once more, and the transfers that are left
+ * then end with {@link TransferException#deviceLetGo} false. A failed poster takes no more batches.
  *
  * <p>Life: made over connected queue pairs, which it takes over; {@link #post}; {@link #close}.
  * Safe for use by several threads. Somebody must call {@link #progress}: a waiting thread does, and
@@ -88,13 +93,18 @@ public final class BatchPoster implements AutoCloseable {
     /**
      * Makes a poster and posts its receives.
      *
-     * @param queuePairs connected, or at least initialised and connected before the first post; the
-     *     poster closes them
-     * @param completionQueue of all their sends and receives, with room for all of them; closed by
-     *     the caller, after the poster
-     * @param maxMessageBytes longest message of the port
-     * @param options how to post
+     * @param queuePairs connected, or at least initialised and connected before the first post; at
+     *     least one, all of the same {@link QueuePairOptions#sendSge}, each with room for the
+     *     options' send and receive requests. The poster closes them; if this throws, the caller
+     *     does
+     * @param completionQueue of all their sends and receives, with room for {@link
+     *     #completionsNeeded}; closed by the caller, after the poster
+     * @param maxMessageBytes longest message of the port, above 0
+     * @param options how to post; with more pieces in a work request than the queue pairs allow,
+     *     what those allow counts
      * @param listener told of the peer's immediates and of failure
+     * @throws IllegalArgumentException if something of that is not so; nothing was posted
+     * @throws VerbsException if the receives cannot be posted. Verb: ibv_post_recv(3)
      */
     public BatchPoster(
             List<QueuePair> queuePairs,
@@ -102,18 +112,79 @@ public final class BatchPoster implements AutoCloseable {
             long maxMessageBytes,
             PosterOptions options,
             Listener listener) {
+        check(queuePairs, completionQueue, maxMessageBytes, options);
         this.options = options;
         this.maxMessageBytes = Math.min(maxMessageBytes, LONGEST_MESSAGE);
-        this.maxSge = queuePairs.getFirst().options().sendSge();
-        this.listener = listener;
+        this.maxSge = Math.min(options.maxSge(), queuePairs.getFirst().options().sendSge());
+        this.listener = Objects.requireNonNull(listener);
         this.queues =
                 new PosterQueues(
                         queuePairs, completionQueue, this.maxMessageBytes, options, ended::add);
     }
 
-    /** How many completions the queue of so many queue pairs must have room for. */
-    static int completionsNeeded(int queuePairs, PosterOptions options) {
-        return queuePairs * (options.sendRequests() + options.receiveRequests());
+    private static void check(
+            List<QueuePair> queuePairs,
+            CompletionQueue completionQueue,
+            long maxMessageBytes,
+            PosterOptions options) {
+        int count = queuePairs.size();
+        if (count == 0 || new HashSet<>(queuePairs).size() != count) {
+            throw new IllegalArgumentException(
+                    "a poster needs one queue pair at least, and each once, not " + queuePairs);
+        }
+        if (maxMessageBytes <= 0) {
+            throw new IllegalArgumentException(
+                    "maxMessageBytes=" + maxMessageBytes + " must be above 0");
+        }
+        int sge = queuePairs.getFirst().options().sendSge();
+        for (QueuePair pair : queuePairs) {
+            QueuePairOptions size = pair.options();
+            if (size.sendSge() != sge) {
+                throw new IllegalArgumentException(
+                        "%s has sendSge=%d and %s %d: a batch is cut alike for all queue pairs"
+                                .formatted(queuePairs.getFirst(), sge, pair, size.sendSge()));
+            }
+            if (size.sendRequests() < options.sendRequests()
+                    || size.receiveRequests() < options.receiveRequests()) {
+                throw new IllegalArgumentException(
+                        "%s has room for %d sends and %d receives, and the options ask for %d and %d"
+                                .formatted(
+                                        pair,
+                                        size.sendRequests(),
+                                        size.receiveRequests(),
+                                        options.sendRequests(),
+                                        options.receiveRequests()));
+            }
+        }
+        int needed = completionsNeeded(count, options);
+        if (completionQueue.entries() < needed) {
+            throw new IllegalArgumentException(
+                    "%s has room for %d completions, but %d queue pairs may have %d at once"
+                            .formatted(completionQueue, completionQueue.entries(), count, needed));
+        }
+    }
+
+    /**
+     * Says how much room a poster's completion queue must have: for all work requests and receives
+     * that may be outstanding, as each of them completes if its queue pair fails.
+     *
+     * @param queuePairs their number, at least 1
+     * @param options how to post
+     * @return entries of the completion queue
+     * @throws IllegalArgumentException if there is no queue pair, or no queue has that many entries
+     */
+    public static int completionsNeeded(int queuePairs, PosterOptions options) {
+        long needed = queuePairs * ((long) options.sendRequests() + options.receiveRequests());
+        if (queuePairs <= 0 || needed > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "%d queue pairs of sendRequests=%d and receiveRequests=%d need %d completions"
+                            .formatted(
+                                    queuePairs,
+                                    options.sendRequests(),
+                                    options.receiveRequests(),
+                                    needed));
+        }
+        return (int) needed;
     }
 
     /**
@@ -139,8 +210,14 @@ public final class BatchPoster implements AutoCloseable {
             AddressMap<RemotePool> remote,
             OptionalInt immediate) {
         List<Pool> held = new BatchCheck(batch, direction, local, remote).holdPools();
-        WorkRequestCursor cursor = cursor(batch, local, remote);
-        Transfer transfer = new Transfer(this, batch, direction, cursor, held, immediate);
+        Transfer transfer;
+        try {
+            WorkRequestCursor cursor = cursor(batch, local, remote);
+            transfer = new Transfer(this, batch, direction, cursor, held, immediate);
+        } catch (RuntimeException | Error failure) {
+            BatchCheck.release(held);
+            throw failure;
+        }
         lock.lock();
         try {
             PosterQueues.Stop stopped = queues.stopped();
@@ -151,12 +228,26 @@ public final class BatchPoster implements AutoCloseable {
                                 + stopped.message(),
                         stopped.cause());
             }
+            batch.begin(transfer);
             untold.add(transfer);
             queues.admit(transfer);
+            pump();
         } finally {
             unlock();
         }
         return transfer;
+    }
+
+    /**
+     * Posts what has room. Whatever that runs into, as a queue pair that somebody else has closed,
+     * fails the transfers and not the caller, who may have nothing to do with them.
+     */
+    private void pump() {
+        try {
+            queues.pump();
+        } catch (RuntimeException | Error failure) {
+            queues.stop(FailureReason.DEVICE, "posting failed: " + failure, failure);
+        }
     }
 
     /**
@@ -214,7 +305,7 @@ public final class BatchPoster implements AutoCloseable {
         boolean more;
         try {
             boolean completionsWait = queues.takeCompletions();
-            queues.pump();
+            pump();
             queues.checkDeadlines(System.nanoTime());
             more = completionsWait || !queues.isIdle();
         } finally {
@@ -243,6 +334,21 @@ public final class BatchPoster implements AutoCloseable {
         }
     }
 
+    /** Gives one transfer up, as {@link Transfer#cancel} says. */
+    boolean cancel(Transfer transfer, String reason) {
+        lock.lock();
+        try {
+            // What has ended already keeps its own end.
+            queues.takeCompletions();
+            boolean gaveUp = queues.giveUp(transfer, FailureReason.CANCELLED, reason, null);
+            // Others may have waited behind it.
+            pump();
+            return gaveUp;
+        } finally {
+            unlock();
+        }
+    }
+
     /**
      * Says whether the poster takes batches.
      *
@@ -259,7 +365,8 @@ public final class BatchPoster implements AutoCloseable {
 
     /**
      * Fails the transfers under way, waits until they have ended, and destroys the queue pairs.
-     * Takes at most the drain deadline. Does nothing if done already.
+     * Takes at most the drain deadline. Does nothing if done already, but for a queue pair that
+     * could not be destroyed, which is tried again.
      */
     @Override
     public void close() {
@@ -347,7 +454,7 @@ public final class BatchPoster implements AutoCloseable {
         try {
             // The completions that show progress may not have been taken yet.
             queues.takeCompletions();
-            queues.pump();
+            pump();
             queues.stopWithoutProgress(System.nanoTime(), patienceNanos);
         } finally {
             unlock();
@@ -367,7 +474,13 @@ public final class BatchPoster implements AutoCloseable {
         }
         Transfer transfer;
         while ((transfer = ended.poll()) != null) {
-            transfer.end();
+            try {
+                transfer.end();
+            } catch (RuntimeException | Error failure) {
+                // As when memory has run out: it is told by a later turn, behind the others.
+                ended.add(transfer);
+                throw failure;
+            }
             untold.remove(transfer);
         }
     }

@@ -6,6 +6,9 @@ public enum BlockOutcome {
     DONE,
     /** No byte was moved, and none will be. */
     NOT_DONE,
-    /** Some, all or none of its bytes were moved; none will be from now on. */
+    /**
+     * Some, all or none of its bytes were moved; none will be from now on, unless {@link
+     * TransferException#deviceLetGo} is false.
+     */
     UNKNOWN
 }

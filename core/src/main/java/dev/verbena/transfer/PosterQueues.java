@@ -9,6 +9,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -44,6 +45,9 @@ final class PosterQueues {
      */
     private static final int COMPLETIONS_A_TURN = 1 << 14;
 
+    /** How often a queue pair is tried to be destroyed, over one drain deadline, once it is due. */
+    private static final int ATTEMPTS_TO_DESTROY = 8;
+
     private final PosterOptions options;
     private final CompletionQueue completionQueue;
     private final SendQueue[] sends;
@@ -58,8 +62,13 @@ final class PosterQueues {
     /** Transfers that have not ended. */
     private final Set<Transfer> underWay = new HashSet<>();
 
+    /** Transfers that have ended and hold their pools: a queue pair might still work for them. */
+    private final List<Transfer> abandoned = new ArrayList<>();
+
     private int nextQueue;
     private long lastProgressNanos;
+    private int attemptsToDestroy;
+    private long lastAttemptNanos;
     private @Nullable Stop stop;
     private @Nullable Stop stopToTell;
     private boolean closed;
@@ -104,14 +113,16 @@ final class PosterQueues {
         }
     }
 
-    /** Takes a transfer; the caller has looked whether it is {@link #stopped}. */
+    /**
+     * Takes a transfer, to be posted by {@link #pump}; the caller has looked whether it is {@link
+     * #stopped}.
+     */
     void admit(Transfer transfer) {
         if (underWay.isEmpty()) {
             lastProgressNanos = System.nanoTime();
         }
         underWay.add(transfer);
         waiting.add(transfer);
-        pump();
     }
 
     @Nullable Stop stopped() {
@@ -146,23 +157,21 @@ final class PosterQueues {
         return taken;
     }
 
-    /** Destroys the queue pairs and ends what is under way. Does nothing if done already. */
+    /** Destroys the queue pairs, those left over from last time too, and ends what is under way. */
     void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         destroyQueuePairs();
-        for (ReceiveQueue receive : receives) {
-            receive.close();
+        abandon();
+        if (!closed) {
+            closed = true;
+            completions.close();
         }
-        completions.close();
     }
 
     // --- Posting ---
 
     /** Posts as much of the waiting transfers as there is room for. */
     void pump() {
+        signalGivenUp();
         while (stop == null && !waiting.isEmpty()) {
             Transfer transfer = waiting.element();
             if (!transfer.cursor().atEnd()) {
@@ -195,20 +204,43 @@ final class PosterQueues {
         try {
             posted = queue.post(transfer, limit);
         } catch (IndexOutOfBoundsException changed) {
-            giveUp(transfer, queue, changed);
+            // Its blocks are no longer those that were checked.
+            giveUp(transfer, FailureReason.BATCH_CHANGED, "the batch is not what it was", changed);
             return true;
         }
         return accepted(transfer, queue, posted);
     }
 
-    /** Fails one transfer whose blocks are no longer those that were checked; others go on. */
-    private void giveUp(Transfer transfer, SendQueue queue, RuntimeException changed) {
-        String message = "the batch was changed while it was under way";
-        transfer.fail(FailureReason.POST_REFUSED, message, -1, changed);
-        queue.postDrainMarker();
+    /**
+     * Fails one transfer and lets the others go on: nothing more of it is posted, and it ends once
+     * what is in flight has come back.
+     *
+     * @return false if it has ended, or is failing already, as all are once this has stopped
+     */
+    boolean giveUp(
+            Transfer transfer, FailureReason reason, String message, @Nullable Throwable cause) {
+        if (stop != null || transfer.isFailing() || !underWay.contains(transfer)) {
+            return false;
+        }
+        transfer.fail(reason, message, -1, cause);
         waiting.remove(transfer);
         transfer.allPosted();
+        signalGivenUp();
         endIfIdle(transfer);
+        return true;
+    }
+
+    /**
+     * Sees to it that the end of what was given up is told. A chain that was taken in part ends
+     * unsignalled, and waits for the rest of its transfer to come behind: here none will. If there
+     * is no room now the next turn tries again.
+     */
+    private void signalGivenUp() {
+        for (SendQueue queue : sends) {
+            if (stop == null && queue.endsUnsignaled() && queue.newest().isAllPosted()) {
+                accepted(queue.newest(), queue, queue.postDrainMarker());
+            }
+        }
     }
 
     /** With several queue pairs a batch is dealt out in shares, so that all of them work on it. */
@@ -276,8 +308,8 @@ final class PosterQueues {
                     return true;
                 }
             }
-        } catch (VerbsException failure) {
-            stop(FailureReason.DEVICE, failure.getMessage(), failure);
+        } catch (VerbsException | IllegalStateException failure) {
+            stop(FailureReason.DEVICE, "polling failed: " + failure.getMessage(), failure);
         }
         return false;
     }
@@ -302,10 +334,10 @@ final class PosterQueues {
             queue.retireBefore(position);
             endChains(queue);
             if (stop == null) {
+                FailureReason reason = FailureReason.of(status);
                 String message = describe(index, status, queue);
-                int block = queue.oldestBlock();
-                queue.oldest().fail(FailureReason.WORK_REQUEST, message, block, null);
-                stop(FailureReason.WORK_REQUEST, message, null);
+                queue.oldest().fail(reason, message, queue.oldestBlock(), null);
+                stop(reason, message, null);
             }
             failWithStop(queue.oldest());
             queue.loseOldest(status);
@@ -355,9 +387,22 @@ final class PosterQueues {
     /** Ends a transfer that has nothing in flight and nothing left to post. */
     private void endIfIdle(Transfer transfer) {
         if (transfer.isIdle() && underWay.remove(transfer)) {
-            // Before the end is told: whoever hears of it may close the pools.
-            transfer.releasePools();
+            if (transfer.isAbandoned()) {
+                abandoned.add(transfer);
+            } else {
+                // Before the end is told: whoever hears of it may close the pools.
+                release(transfer);
+            }
             ended.accept(transfer);
+        }
+    }
+
+    /** A pool that somebody else has released must not keep the end from being told. */
+    private static void release(Transfer transfer) {
+        try {
+            transfer.releasePools();
+        } catch (IllegalStateException released) {
+            LOG.log(Level.ERROR, "the pools of " + transfer + " were not all held", released);
         }
     }
 
@@ -373,7 +418,9 @@ final class PosterQueues {
         for (SendQueue queue : sends) {
             try {
                 queue.queuePair().stop();
-                queue.postDrainMarker();
+                if (queue.endsUnsignaled()) {
+                    queue.postDrainMarker();
+                }
             } catch (VerbsException | IllegalStateException failure) {
                 // The drain deadline then destroys the queue pair, which stops it as well.
                 LOG.log(Level.WARNING, "could not stop a queue pair", failure);
@@ -394,11 +441,18 @@ final class PosterQueues {
 
     void checkDeadlines(long now) {
         Stop stopped = stop;
+        long drain = options.drainDeadline().toNanos();
         if (stopped == null) {
             stopWithoutProgress(now, options.progressDeadline().toNanos());
-        } else if (!underWay.isEmpty()
-                && now - stopped.atNanos > options.drainDeadline().toNanos()) {
+        } else if (attemptsToDestroy == 0) {
+            if (!underWay.isEmpty() && now - stopped.atNanos > drain) {
+                destroyQueuePairs();
+            }
+        } else if (!allDestroyed() && now - lastAttemptNanos > drain / ATTEMPTS_TO_DESTROY) {
             destroyQueuePairs();
+            if (attemptsToDestroy > ATTEMPTS_TO_DESTROY) {
+                abandon();
+            }
         }
     }
 
@@ -411,19 +465,77 @@ final class PosterQueues {
         }
     }
 
-    /** After this the device touches no memory for them, whatever it still had to do. */
+    /**
+     * Destroys the queue pairs that are left. After that the device touches no memory for them,
+     * whatever it still had to do; so what is in flight on one that cannot be destroyed stays so.
+     */
     private void destroyQueuePairs() {
-        for (SendQueue queue : sends) {
-            try {
-                queue.close();
-            } catch (VerbsException failure) {
-                LOG.log(Level.ERROR, "could not destroy a queue pair", failure);
-            }
-            while (!queue.isEmpty()) {
-                failWithStop(queue.oldest());
-                queue.loseOldestUnseen();
-                endChains(queue);
+        for (int i = 0; i < sends.length; i++) {
+            SendQueue queue = sends[i];
+            if (!queue.isDestroyed() && destroyed(queue)) {
+                receives[i].close();
+                loseAll(queue);
             }
         }
+        attemptsToDestroy++;
+        lastAttemptNanos = System.nanoTime();
+        if (allDestroyed()) {
+            abandoned.forEach(PosterQueues::release);
+            abandoned.clear();
+        }
+    }
+
+    private boolean destroyed(SendQueue queue) {
+        try {
+            queue.close();
+            return true;
+        } catch (VerbsException failure) {
+            Level level = attemptsToDestroy == 0 ? Level.WARNING : Level.DEBUG;
+            LOG.log(level, "could not destroy a queue pair, which is tried again", failure);
+            return false;
+        }
+    }
+
+    private boolean allDestroyed() {
+        for (SendQueue queue : sends) {
+            if (!queue.isDestroyed()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Ends what is in flight on queue pairs that nothing could destroy, as somebody waits for it.
+     * The device may still act on it, so its pools stay held and the rings are not freed, until one
+     * of the attempts that go on succeeds.
+     */
+    private void abandon() {
+        for (SendQueue queue : sends) {
+            if (!queue.isDestroyed() && !queue.isEmpty()) {
+                LOG.log(
+                        Level.ERROR,
+                        "{0} cannot be destroyed and has {1} work requests in flight: the pools of"
+                                + " their transfers stay held, and its rings are not freed",
+                        queue.queuePair(),
+                        queue.inFlight());
+                while (!queue.isEmpty()) {
+                    queue.oldest().abandon();
+                    loseOldest(queue);
+                }
+            }
+        }
+    }
+
+    private void loseAll(SendQueue queue) {
+        while (!queue.isEmpty()) {
+            loseOldest(queue);
+        }
+    }
+
+    private void loseOldest(SendQueue queue) {
+        failWithStop(queue.oldest());
+        queue.loseOldestUnseen();
+        endChains(queue);
     }
 }

@@ -3,6 +3,7 @@ package dev.verbena.transfer;
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.VerbsException;
 import dev.verbena.verbs.WorkRequests;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -65,7 +66,10 @@ final class SendQueue {
     // Chains in flight, oldest first; by number modulo capacity.
     private final @Nullable Transfer[] chainTransfers;
     private final long[] chainEnds;
+
+    /** Less those of requests that were lost. */
     private final long[] chainBytes;
+
     private int chainHead;
     private int chainTail;
 
@@ -73,6 +77,7 @@ final class SendQueue {
     private boolean followersMayHaveMoved = true;
 
     private boolean failed;
+    private boolean destroyed;
 
     /**
      * Where in its batch the request begins that the last post refused; -1 if that is not known.
@@ -130,6 +135,18 @@ final class SendQueue {
     /** Posts up to {@code limit} further work requests of a transfer, with one doorbell. */
     Posted post(Transfer transfer, int limit) {
         WorkRequestCursor cursor = transfer.cursor();
+        int block = cursor.block();
+        long offset = cursor.offset();
+        try {
+            return post(transfer, cursor, limit);
+        } catch (RuntimeException | Error failure) {
+            // Nothing of this chain has gone out.
+            cursor.seek(block, offset);
+            throw failure;
+        }
+    }
+
+    private Posted post(Transfer transfer, WorkRequestCursor cursor, int limit) {
         int count = 0;
         while (count < limit && cursor.next()) {
             fill(transfer, cursor, head + count);
@@ -162,14 +179,13 @@ final class SendQueue {
     }
 
     /**
-     * Ends a stopped queue with a signalled request, if it has no such end: once that comes back as
-     * flushed, all before it that have not are known to be done.
+     * Posts a signalled request that moves nothing behind a queue that {@link #endsUnsignaled}:
+     * once that comes back, as done or as flushed, all before it that have not failed are done.
      */
-    void postDrainMarker() {
-        if (endsUnsignaled()) {
-            fillEmpty(WorkRequests.Operation.WRITE);
-            ring(Objects.requireNonNull(chainTransfers[(chainHead - 1) & mask]), 1);
-        }
+    Posted postDrainMarker() {
+        refusedBlock = -1;
+        fillEmpty(WorkRequests.Operation.WRITE);
+        return ring(newest(), 1);
     }
 
     /** Fills the slot at head with a request that moves nothing. */
@@ -260,9 +276,15 @@ final class SendQueue {
         return Objects.requireNonNull(chainTransfers[chainTail & mask]);
     }
 
-    /** The block in which the oldest work request in flight begins. */
+    /** The transfer whose work request is the newest in flight. */
+    Transfer newest() {
+        return Objects.requireNonNull(chainTransfers[(chainHead - 1) & mask]);
+    }
+
+    /** The block in which the oldest work request in flight begins, or -1 if it moves none. */
     int oldestBlock() {
-        return firstBlocks[(int) tail & mask];
+        int slot = (int) tail & mask;
+        return endBlocks[slot] == 0 ? -1 : firstBlocks[slot];
     }
 
     /** Retires the oldest work request as failed; its transfer must be failing. */
@@ -275,7 +297,7 @@ final class SendQueue {
         lose(mayHaveMoved);
     }
 
-    /** Retires everything as lost, after the queue pair was destroyed. */
+    /** Retires the oldest work request as lost, of which the device will say nothing more. */
     void loseOldestUnseen() {
         lose(true);
     }
@@ -288,6 +310,7 @@ final class SendQueue {
                         endBlocks[slot],
                         endOffsets[slot],
                         mayHaveMoved);
+        chainBytes[chainTail & mask] -= requestBytes[slot];
         tail++;
     }
 
@@ -300,13 +323,29 @@ final class SendQueue {
         Transfer transfer = Objects.requireNonNull(chainTransfers[chain]);
         chainTransfers[chain] = null;
         chainTail++;
-        transfer.chainEnded(transfer.isFailing() ? 0 : chainBytes[chain]);
+        transfer.chainEnded(chainBytes[chain]);
         return transfer;
     }
 
-    /** Destroys the queue pair, then frees the ring, which the device no longer reads. */
+    /** Work requests in flight. */
+    int inFlight() {
+        return (int) (head - tail);
+    }
+
+    /** Whether the queue pair is gone, so that it touches no memory. */
+    boolean isDestroyed() {
+        return destroyed;
+    }
+
+    /**
+     * Destroys the queue pair, then frees the ring, which the device no longer reads. What is in
+     * flight is still to be retired.
+     *
+     * @throws VerbsException if the queue pair cannot be destroyed; then the ring stays as well
+     */
     void close() {
         queuePair.close();
+        destroyed = true;
         ring.close();
     }
 }

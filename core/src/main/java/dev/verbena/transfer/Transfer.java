@@ -3,6 +3,7 @@ package dev.verbena.transfer;
 import dev.verbena.memory.Pool;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -15,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  * One batch on its way: the handle that its poster gives back.
  *
  * <p>It ends exactly once, as done or as failed, and only when no work request of it is
- * outstanding: from then on nothing it posted touches memory, on either side. While it is under way
- * it holds the local pools it touches, and its batch must not be changed.
+ * outstanding: from then on nothing it posted touches memory, on either side. The one exception, of
+ * a device that does not let go, is told by {@link TransferException#deviceLetGo}. While it is
+ * under way it holds the local pools it touches, and its batch must not be changed.
  *
  * <p>Safe for use by several threads. The fields that count work requests are the poster's, which
  * touches them under its lock only.
@@ -26,12 +28,15 @@ public final class Transfer {
     private final TransferBatch batch;
     private final Direction direction;
     private final WorkRequestCursor cursor;
+    private final int blocks;
+    private final long bytes;
     private final List<Pool> heldPools;
     private final OptionalInt immediate;
     private final CompletableFuture<Transfer> ended = new CompletableFuture<>();
 
     // Guarded by the poster's lock.
     private boolean allPosted;
+    private boolean abandoned;
     private int chainsOutstanding;
     private int immediatesPosted;
     private @Nullable Failure failure;
@@ -72,10 +77,12 @@ public final class Transfer {
             OptionalInt immediate) {
         this.poster = poster;
         this.batch = batch;
+        this.blocks = batch.size();
+        this.bytes = batch.bytes();
         this.direction = direction;
         this.cursor = cursor;
         this.heldPools = heldPools;
-        this.immediate = immediate;
+        this.immediate = Objects.requireNonNull(immediate);
     }
 
     /**
@@ -129,6 +136,21 @@ public final class Transfer {
     }
 
     /**
+     * Gives the transfer up, and nothing else: other transfers to the peer go on. Nothing more of
+     * it is posted; what is in flight cannot be called back, so it ends, as failed with {@link
+     * FailureReason#CANCELLED}, once that has come back, which may be before this returns. Its
+     * outcomes then say which blocks were moved, perhaps all of them. An immediate reaches the peer
+     * on none, some or all of its queue pairs. Does not wait; may be called from a callback.
+     *
+     * @param reason why, for the message of the failure: part of a sentence
+     * @return true if this call gave it up, and it ends as cancelled; false if it has ended, or is
+     *     failing for another cause, and this call changed nothing
+     */
+    public boolean cancel(String reason) {
+        return poster.cancel(this, Objects.requireNonNull(reason));
+    }
+
+    /**
      * Gives the end as a stage, which completes with this transfer or with a {@link
      * TransferException}. What hangs on it runs on the thread that makes progress: it should be
      * short, and may post further transfers.
@@ -151,7 +173,7 @@ public final class Transfer {
     /**
      * Gives the batch that is moved.
      *
-     * @return the batch, not to be changed before the end
+     * @return the batch, which refuses to be changed before the end
      */
     public TransferBatch batch() {
         return batch;
@@ -177,7 +199,7 @@ public final class Transfer {
 
     @Override
     public String toString() {
-        return direction + " of " + batch.size() + " blocks, " + batch.bytes() + " bytes";
+        return direction + " of " + blocks + " blocks, " + bytes + " bytes";
     }
 
     // What follows is the poster's, under its lock.
@@ -214,6 +236,19 @@ public final class Transfer {
         allPosted = true;
     }
 
+    /** It has to end, but something of it is in flight on a queue pair that cannot be destroyed. */
+    void abandon() {
+        abandoned = true;
+    }
+
+    boolean isAbandoned() {
+        return abandoned;
+    }
+
+    boolean isAllPosted() {
+        return allPosted;
+    }
+
     boolean isIdle() {
         return allPosted && chainsOutstanding == 0;
     }
@@ -221,7 +256,7 @@ public final class Transfer {
     /** Notes the first cause; later ones are consequences of it. */
     void fail(FailureReason reason, String message, int block, @Nullable Throwable cause) {
         if (failure == null) {
-            failure = new Failure(reason, message, block, cause, new BlockOutcomes(batch.size()));
+            failure = new Failure(reason, message, block, cause, new BlockOutcomes(blocks));
         }
     }
 
@@ -263,19 +298,27 @@ public final class Transfer {
 
     /** Tells the end; called once, without the lock, when nothing is outstanding. */
     void end() {
-        Failure failed = failure;
+        TransferException failed = failure == null ? null : exception(failure);
+        // Before the end is told: whoever hears of it may fill the batch anew.
+        batch.end(this);
         if (failed == null) {
             ended.complete(this);
-            return;
+        } else {
+            ended.completeExceptionally(failed);
         }
-        requestLost(cursor.block(), cursor.offset(), batch.size(), 0, false);
-        ended.completeExceptionally(
-                new TransferException(
-                        failed.reason,
-                        describe(failed),
-                        failed.block,
-                        failed.outcomes,
-                        failed.cause));
+    }
+
+    private TransferException exception(Failure failed) {
+        requestLost(cursor.block(), cursor.offset(), blocks, 0, false);
+        String message;
+        try {
+            message = describe(failed);
+        } catch (RuntimeException unsayable) {
+            // As by a batch that somebody changed: the end must be told all the same.
+            message = this + " failed: " + failed.message;
+        }
+        return new TransferException(
+                failed.reason, message, failed.block, failed.outcomes, !abandoned, failed.cause);
     }
 
     private String describe(Failure failed) {
@@ -289,6 +332,10 @@ public final class Transfer {
                     .append(')');
         }
         text.append(": ").append(failed.message).append("; ").append(failed.reason.advice());
+        if (abandoned) {
+            text.append("; its queue pair could not be destroyed, so the device may still move")
+                    .append(" blocks whose outcome is unknown, and the pools stay held");
+        }
         return text.toString();
     }
 

@@ -1,6 +1,8 @@
 package dev.verbena.transfer;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -9,7 +11,8 @@ import java.util.Objects;
  * it.
  *
  * <p>Life: fill with {@link #add}, hand to a peer, and leave unchanged until the transfer has
- * ended; then {@link #clear} and fill again, which allocates nothing.
+ * ended, which the batch insists on; then {@link #clear} and fill again, which allocates nothing.
+ * Several transfers may move the same batch at once.
  *
  * <p>Blocks keep their order, and neighbours in that order that are adjacent in memory are merged
  * when the batch is planned: add blocks in ascending address order where there is a choice.
@@ -27,6 +30,15 @@ public final class TransferBatch {
     private long[] lengths;
     private int size;
     private long bytes;
+
+    /**
+     * Size at which another block needs a closer look: the capacity, or -1 while a transfer is
+     * under way. So one comparison answers both, and adding costs no more for being refused then.
+     */
+    private int limit;
+
+    /** Those of this batch that have not ended; guarded by itself. */
+    private final List<Transfer> transfers = new ArrayList<>(1);
 
     /** Makes an empty batch with a small capacity, which grows as needed. */
     public TransferBatch() {
@@ -47,6 +59,7 @@ public final class TransferBatch {
         localAddresses = new long[capacity];
         remoteAddresses = new long[capacity];
         lengths = new long[capacity];
+        limit = capacity;
     }
 
     /**
@@ -59,7 +72,8 @@ public final class TransferBatch {
      * @return this batch
      * @throws IllegalArgumentException if the length is negative, or an end passes the address
      *     space
-     * @throws IllegalStateException if the batch holds {@link #MAX_BLOCKS} already
+     * @throws IllegalStateException if a transfer of the batch is under way, which the message
+     *     names, or the batch holds {@link #MAX_BLOCKS} already
      */
     public TransferBatch add(long localAddress, long remoteAddress, long lengthBytes) {
         if (lengthBytes <= 0) {
@@ -77,8 +91,8 @@ public final class TransferBatch {
                             + " passes the end of the address space: "
                             + describe(localAddress, remoteAddress, lengthBytes));
         }
-        if (size == lengths.length) {
-            grow();
+        if (size >= limit) {
+            makeRoom();
         }
         localAddresses[size] = localAddress;
         remoteAddresses[size] = remoteAddress;
@@ -89,11 +103,14 @@ public final class TransferBatch {
     }
 
     /**
-     * Empties the batch and keeps its arrays. Only when no transfer of this batch is under way.
+     * Empties the batch and keeps its arrays.
      *
      * @return this batch
+     * @throws IllegalStateException if a transfer of the batch is under way, which the message
+     *     names
      */
     public TransferBatch clear() {
+        requireUnused();
         size = 0;
         bytes = 0;
         return this;
@@ -164,6 +181,35 @@ public final class TransferBatch {
         return "TransferBatch[" + size + " blocks, " + bytes + " bytes]";
     }
 
+    /** A transfer of this batch has begun. */
+    void begin(Transfer transfer) {
+        synchronized (transfers) {
+            transfers.add(transfer);
+            limit = -1;
+        }
+    }
+
+    /** A transfer of this batch ends, and reads it no more. */
+    void end(Transfer transfer) {
+        synchronized (transfers) {
+            transfers.remove(transfer);
+            if (transfers.isEmpty()) {
+                limit = lengths.length;
+            }
+        }
+    }
+
+    private void requireUnused() {
+        synchronized (transfers) {
+            if (!transfers.isEmpty()) {
+                throw new IllegalStateException(
+                        "the batch cannot be changed before the end of what moves it: "
+                                + transfers
+                                + "; await that, or fill another batch");
+            }
+        }
+    }
+
     /** The arrays themselves, for the planner's inner loop; only the first size() entries count. */
     long[] localAddresses() {
         return localAddresses;
@@ -198,7 +244,12 @@ public final class TransferBatch {
         return "local 0x%x, remote 0x%x, %d bytes".formatted(local, remote, length);
     }
 
-    private void grow() {
+    private void makeRoom() {
+        requireUnused();
+        if (size < lengths.length) {
+            // The end came between two looks.
+            return;
+        }
         if (size == MAX_BLOCKS) {
             throw new IllegalStateException("a batch holds at most " + MAX_BLOCKS + " blocks");
         }
@@ -206,5 +257,6 @@ public final class TransferBatch {
         localAddresses = Arrays.copyOf(localAddresses, capacity);
         remoteAddresses = Arrays.copyOf(remoteAddresses, capacity);
         lengths = Arrays.copyOf(lengths, capacity);
+        limit = capacity;
     }
 }

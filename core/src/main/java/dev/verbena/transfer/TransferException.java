@@ -5,13 +5,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A transfer that failed. It is thrown once the transfer has ended: no work request of it is
- * outstanding, and nothing it posted can touch memory any more.
+ * outstanding, and nothing it posted can touch memory any more, unless {@link #deviceLetGo} is
+ * false.
  */
 public final class TransferException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final FailureReason reason;
     private final int blockIndex;
+    private final boolean deviceLetGo;
     private final transient BlockOutcomes outcomes;
 
     TransferException(
@@ -19,11 +21,13 @@ public final class TransferException extends RuntimeException {
             String message,
             int blockIndex,
             BlockOutcomes outcomes,
+            boolean deviceLetGo,
             @Nullable Throwable cause) {
         super(message, cause);
         this.reason = reason;
         this.blockIndex = blockIndex;
         this.outcomes = outcomes;
+        this.deviceLetGo = deviceLetGo;
     }
 
     /**
@@ -43,6 +47,19 @@ public final class TransferException extends RuntimeException {
      */
     public int blockIndex() {
         return blockIndex;
+    }
+
+    /**
+     * Says whether the device has let go of the blocks, as it has but for one case: a queue pair
+     * neither gave back its work requests nor could be destroyed, however often that was tried.
+     * Then the blocks whose outcome is unknown may still be read or written at any time, on both
+     * sides: use their memory for nothing else. The local pools stay held, so that their memory
+     * cannot be freed, until the queue pair can be destroyed after all.
+     *
+     * @return true if nothing that was posted can touch memory any more
+     */
+    public boolean deviceLetGo() {
+        return deviceLetGo;
     }
 
     /**

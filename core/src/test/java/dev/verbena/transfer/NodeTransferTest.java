@@ -1,6 +1,7 @@
 package dev.verbena.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.verbena.memory.Pool;
@@ -8,6 +9,8 @@ import dev.verbena.memory.RemotePool;
 import dev.verbena.verbs.Access;
 import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -151,6 +154,67 @@ class NodeTransferTest {
             Arrays.sort(nanos);
             assertThat(Duration.ofNanos(nanos[rounds / 2])).isLessThan(Duration.ofMillis(500));
         }
+    }
+
+    /** What is in flight of it drains over the wire, and its neighbours notice nothing. */
+    @Test
+    void aTransferThatIsCancelledLeavesThePeerAndOthersAsTheyWere() throws Exception {
+        int bytes = 64 << 20;
+        int chunk = 256 << 10;
+        PosterOptions shortQueue = TwoNodes.posterOptions(SOON).withDepth(8, 4);
+        try (TwoNodes nodes = new TwoNodes(o -> o.queuePairs(2).poster(shortQueue))) {
+            Pool here = nodes.source("here", bytes, 9);
+            Pool there = nodes.target("there", bytes);
+            Pool side = nodes.target("side", chunk);
+            Peer peer = nodes.connect();
+            RemotePool remote = peer.awaitPool("there", SOON);
+            TransferBatch batch = new TransferBatch();
+            // From back to front, so that no two are merged.
+            for (long at = bytes - chunk; at >= 0; at -= chunk) {
+                batch.add(here.address() + at, remote.address() + at, chunk);
+            }
+            Transfer cancelled = peer.write(batch);
+            TransferBatch neighbours =
+                    new TransferBatch()
+                            .add(here.address(), peer.awaitPool("side", SOON).address(), chunk);
+            Transfer neighbour = peer.write(neighbours);
+            while (cancelled.bytesDone() == 0) {
+                Thread.onSpinWait();
+            }
+
+            assertThat(cancelled.cancel("the request was withdrawn")).isTrue();
+
+            assertThatExceptionOfType(TransferException.class)
+                    .isThrownBy(cancelled::await)
+                    .satisfies(e -> assertThat(e.reason()).isEqualTo(FailureReason.CANCELLED))
+                    .withMessageContaining("the request was withdrawn");
+            List<BlockOutcomes.Range> notDone = cancelled.failure().notDone();
+            assertThat(notDone).hasSize(1);
+            int done = notDone.getFirst().firstBlock();
+            assertThat(notDone.getFirst())
+                    .isEqualTo(new BlockOutcomes.Range(done, batch.size(), BlockOutcome.NOT_DONE));
+            assertThat(cancelled.bytesDone()).isEqualTo((long) done * chunk);
+            TransferBatch moved = new TransferBatch();
+            for (int block = 0; block < done; block++) {
+                moved.add(batch.localAddress(block), batch.remoteAddress(block), chunk);
+            }
+            TwoNodes.assertSame(moved, here, there);
+            assertThat(there.segment().asSlice(0, (long) (batch.size() - done) * chunk))
+                    .satisfies(rest -> assertThat(isZero(rest)).isTrue());
+            neighbour.await();
+            TwoNodes.assertSame(neighbours, here, side);
+            peer.write(batch).await();
+            TwoNodes.assertSame(batch, here, there);
+        }
+    }
+
+    private static boolean isZero(MemorySegment memory) {
+        for (long i = 0; i + 8 <= memory.byteSize(); i += 8) {
+            if (memory.get(ValueLayout.JAVA_LONG, i) != 0) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Test

@@ -77,13 +77,15 @@ class PeerLossTest {
             TransferException failure =
                     catchThrowableOfType(TransferException.class, transfer::await);
 
-            // The owner's queue pair has stopped as well, and now and then its goodbye over TCP is
-            // here before the device's answer.
-            boolean goodbyeFirst = failure.reason() == FailureReason.PEER_LOST;
-            assertThat(failure)
-                    .hasMessageContaining(
-                            goodbyeFirst ? "the queue pair stopped" : "REMOTE_ACCESS");
-            assertThat(failure.reason()).isIn(FailureReason.WORK_REQUEST, FailureReason.PEER_LOST);
+            // A race between two honest causes: the owner's device refuses the request and stops
+            // its queue pair, so that its node says goodbye over TCP, which now and then is here
+            // before the device's answer.
+            if (failure.reason() == FailureReason.PEER_LOST) {
+                assertThat(failure).hasMessageContaining("the queue pair stopped");
+            } else {
+                assertThat(failure.reason()).isEqualTo(FailureReason.WORK_REQUEST);
+                assertThat(failure).hasMessageContaining("REMOTE_ACCESS");
+            }
             assertThat(failure.outcome(0)).isEqualTo(BlockOutcome.DONE);
             assertThat(failure.outcome(batch.size() - 1)).isEqualTo(BlockOutcome.NOT_DONE);
             nodes.lostByNear();
@@ -107,7 +109,8 @@ class PeerLossTest {
 
             TransferException failure =
                     catchThrowableOfType(TransferException.class, transfer::await);
-            assertThat(failure.reason()).isIn(FailureReason.PEER_LOST, FailureReason.WORK_REQUEST);
+            assertThat(failure.reason()).isEqualTo(FailureReason.PEER_LOST);
+            assertThat(failure.reason().retryHelps()).isTrue();
             assertThat(nodes.lostByNear()).contains("goodbye");
             nodes.lostByFar();
             writeSome(nodes, here);
@@ -149,11 +152,8 @@ class PeerLossTest {
 
             TransferException failure =
                     catchThrowableOfType(TransferException.class, transfer::await);
-            assertThat(failure.reason())
-                    .isIn(
-                            FailureReason.PEER_LOST,
-                            FailureReason.WORK_REQUEST,
-                            FailureReason.DEADLINE);
+            // Its end of the connection breaks, or its device no longer answers.
+            assertThat(failure.reason()).isEqualTo(FailureReason.PEER_LOST);
             nodes.lostByNear();
             assertThat(other.isOpen()).isTrue();
             RemotePool remote = other.awaitPool("there", SOON);

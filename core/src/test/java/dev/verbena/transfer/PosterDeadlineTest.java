@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import dev.verbena.bindings.Errno;
 import dev.verbena.memory.PoolDouble;
 import dev.verbena.transfer.PosterRig.Shape;
+import dev.verbena.verbs.Lifetime;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
@@ -98,6 +99,100 @@ class PosterDeadlineTest {
             assertThatExceptionOfType(TransferException.class).isThrownBy(transfer::await);
             assertThat(rig.device.outstanding(rig.pairs.getFirst())).isZero();
         }
+    }
+
+    @Test
+    void aQueuePairThatIsNotDestroyedAtOnceKeepsItsTransferUntilItIs() {
+        try (PosterRig rig = new PosterRig(Shape.of(2).withDeadlines(SHORT, SHORT))) {
+            rig.device.hold();
+            rig.device.failModify(Errno.EIO);
+            rig.device.failDestroys(5);
+            Transfer transfer = rig.write(rig.scattered(10, 16));
+            AtomicBoolean drained = new AtomicBoolean();
+            transfer.completion()
+                    .whenComplete((done, failed) ->
+                            drained.set(
+                                    rig.pairs.stream()
+                                            .allMatch(p -> rig.device.outstanding(p) == 0)));
+
+            assertThatExceptionOfType(TransferException.class)
+                    .isThrownBy(transfer::await)
+                    .satisfies(e -> assertThat(e.deviceLetGo()).isTrue());
+
+            assertThat(drained).as("it ended only then").isTrue();
+            assertThatNothingHolds(rig);
+        }
+    }
+
+    /**
+     * The device goes on with what it has, so the memory is not free; but somebody waits, and is
+     * told.
+     */
+    @Test
+    void aQueuePairThatCannotBeDestroyedKeepsThePoolsWhenItsTransferEnds() {
+        try (PosterRig rig = new PosterRig(Shape.of(1).withDeadlines(SHORT, SHORT)).filled(1)) {
+            rig.device.hold();
+            rig.device.failModify(Errno.EIO);
+            rig.device.failDestroys(Integer.MAX_VALUE);
+            long open = Lifetime.openCount();
+            TransferBatch batch = rig.scattered(10, 16);
+            Transfer transfer = rig.write(batch);
+            Transfer waiting = rig.write(rig.scattered(10, 16));
+            Ends ends = new Ends(transfer);
+
+            assertThatExceptionOfType(TransferException.class)
+                    .isThrownBy(transfer::await)
+                    .withMessageContaining("could not be destroyed")
+                    .satisfies(e -> assertThat(e.deviceLetGo()).isFalse())
+                    .satisfies(e -> assertThat(e.reason()).isEqualTo(FailureReason.DEADLINE))
+                    .satisfies(e -> assertThat(e.outcome(7)).isEqualTo(BlockOutcome.UNKNOWN))
+                    .satisfies(e -> assertThat(e.outcome(8)).isEqualTo(BlockOutcome.NOT_DONE));
+
+            assertThat(waiting.failure().deviceLetGo()).as("nothing of it was posted").isTrue();
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> PoolDouble.close(rig.pool))
+                    .withMessageContaining("1 transfers in flight");
+            assertThat(rig.moved(batch, 7)).isFalse();
+            rig.device.release();
+            assertThat(rig.moved(batch, 7)).as("the device was still at it").isTrue();
+            rig.poster.progress();
+            assertThat(ends.count()).isEqualTo(1);
+            assertThat(Lifetime.openCount()).as("the ring is not freed").isEqualTo(open);
+
+            rig.device.failDestroys(0);
+            while (Lifetime.openCount() == open) {
+                rig.poster.progress();
+            }
+            assertThat(Lifetime.openCount()).as("queue pair, ring, receives").isEqualTo(open - 3);
+            assertThatNothingHolds(rig);
+        }
+    }
+
+    @Test
+    void closingEndsWhatCannotBeDestroyedAndClosingAgainTriesAgain() {
+        try (PosterRig rig = new PosterRig(Shape.of(2).withDeadlines(NEVER, SHORT))) {
+            rig.device.hold();
+            rig.device.loseCompletions(true);
+            rig.device.failDestroys(Integer.MAX_VALUE);
+            Transfer transfer = rig.write(rig.scattered(10, 16));
+
+            rig.poster.close();
+
+            assertThat(transfer.isDone()).isTrue();
+            assertThat(transfer.failure().reason()).isEqualTo(FailureReason.CLOSED);
+            assertThat(transfer.failure().deviceLetGo()).isFalse();
+            assertThatIllegalStateException().isThrownBy(() -> PoolDouble.close(rig.pool));
+
+            rig.device.failDestroys(0);
+            rig.poster.close();
+            assertThatNothingHolds(rig);
+        }
+    }
+
+    private static void assertThatNothingHolds(PosterRig rig) {
+        assertThatIllegalStateException()
+                .isThrownBy(rig.pool::release)
+                .withMessageContaining("more often than held");
     }
 
     /** The deadline is a lack of progress: a transfer may take longer. */

@@ -2,6 +2,7 @@ package dev.verbena.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -9,13 +10,13 @@ import dev.verbena.bindings.Errno;
 import dev.verbena.transfer.PosterRig.Shape;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.VerbsException;
-import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,6 +32,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PosterFailureTest {
     private static final int BYTES = 16;
     private static final int CHAIN = 7;
+
+    /** What a device says of a peer that does not answer. */
+    private static final Set<CompletionStatus> SILENT =
+            EnumSet.of(CompletionStatus.RETRY_EXCEEDED, CompletionStatus.RECEIVER_NOT_READY);
 
     // --- Posts that the driver takes in part ---
 
@@ -123,6 +128,21 @@ class PosterFailureTest {
         }
     }
 
+    /** It moves no block, so it names none; and all blocks were moved before it. */
+    @Test
+    void anImmediateThatFailsNamesNoBlock() {
+        try (PosterRig rig = new PosterRig(Shape.of(1)).filled(1)) {
+            TransferBatch batch = rig.scattered(2, BYTES);
+            rig.device.failRequest(2, CompletionStatus.REMOTE_OPERATION);
+            Transfer transfer = rig.write(batch, 9);
+            PosterRig.finish(rig, transfer);
+
+            assertThat(failure(transfer).blockIndex()).isEqualTo(-1);
+            assertThat(failure(transfer).notDone()).isEmpty();
+            assertThat(transfer.bytesDone()).isEqualTo(batch.bytes());
+        }
+    }
+
     /**
      * A driver that does not say what it took may have taken all: nothing is known but the rest.
      */
@@ -163,7 +183,10 @@ class PosterFailureTest {
                 PosterRig.finish(rig, transfer);
 
                 TransferException failure = failure(transfer);
-                assertThat(failure.reason()).isEqualTo(FailureReason.WORK_REQUEST);
+                boolean silent = SILENT.contains(status);
+                assertThat(failure.reason())
+                        .isEqualTo(silent ? FailureReason.PEER_LOST : FailureReason.WORK_REQUEST);
+                assertThat(failure.reason().retryHelps()).isEqualTo(silent);
                 assertThat(failure.blockIndex()).isEqualTo(bad);
                 assertThat(failure)
                         .hasMessageContaining(status.name())
@@ -187,6 +210,7 @@ class PosterFailureTest {
                         .withMessageContaining(status.name());
                 assertThat(rig.poster.isOpen()).isFalse();
                 assertThat(rig.stops).hasSize(1);
+                assertThat(rig.stops.peek()).startsWith(failure.reason().name());
             }
         }
     }
@@ -227,7 +251,7 @@ class PosterFailureTest {
                         TransferException failure = under.get(i).failure();
                         failed += failure == null ? 0 : 1;
                         causes += failure != null && failure.blockIndex() >= 0 ? 1 : 0;
-                        assertTruthful(rig, under.get(i), failure);
+                        rig.assertTruthful(under.get(i));
                     }
                     assertThat(failed).isPositive();
                     assertThat(causes).isLessThanOrEqualTo(1);
@@ -256,7 +280,7 @@ class PosterFailureTest {
             assertThat(rig.device.posted(rig.pairs.get(1))).hasSize(1);
             assertThat(failure(transfer).blockIndex()).isZero();
             assertThat(failure(transfer).outcome(1)).isEqualTo(BlockOutcome.UNKNOWN);
-            assertTruthful(rig, transfer, transfer.failure());
+            rig.assertTruthful(transfer);
         }
     }
 
@@ -275,16 +299,15 @@ class PosterFailureTest {
 
     @Test
     void aQueuePairThatFailsOnItsOwnEndsAll() {
-        for (CompletionStatus status : EnumSet.of(CompletionStatus.RETRY_EXCEEDED)) {
-            try (PosterRig rig = new PosterRig(Shape.of(2))) {
-                rig.device.hold();
-                Transfer transfer = rig.write(rig.scattered(10, BYTES));
-                rig.device.failQueuePair(rig.pairs.get(1), status);
-                PosterRig.finish(rig, transfer);
+        try (PosterRig rig = new PosterRig(Shape.of(2))) {
+            rig.device.hold();
+            Transfer transfer = rig.write(rig.scattered(10, BYTES));
+            rig.device.failQueuePair(rig.pairs.get(1), CompletionStatus.RETRY_EXCEEDED);
+            PosterRig.finish(rig, transfer);
 
-                assertThat(failure(transfer)).hasMessageContaining(status.name());
-                assertThat(rig.device.outstanding(rig.pairs.get(0))).isZero();
-            }
+            assertThat(failure(transfer).reason()).isEqualTo(FailureReason.PEER_LOST);
+            assertThat(failure(transfer)).hasMessageContaining("RETRY_EXCEEDED");
+            assertThat(rig.device.outstanding(rig.pairs.get(0))).isZero();
         }
     }
 
@@ -338,7 +361,95 @@ class PosterFailureTest {
         }
     }
 
-    /** A caller that changes a batch under way harms that transfer and no other. */
+    // --- What must not keep an end from being told ---
+
+    @Test
+    void aHandleThatCannotBeMadeHoldsNothing() {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            TransferBatch batch = rig.scattered(3, BYTES);
+
+            assertThatNullPointerException()
+                    .isThrownBy(() ->
+                            rig.poster.post(
+                                    Direction.WRITE, batch, rig.localMap, rig.remoteMap, null));
+
+            assertNothingHeld(rig);
+            assertThat(batch.clear().isEmpty()).isTrue();
+        }
+    }
+
+    /** The message cannot name the block; all else is told, to this one and to the next. */
+    @Test
+    void anEndThatCannotBeDescribedIsToldAllTheSame() throws Exception {
+        try (PosterRig rig = new PosterRig(Shape.of(1)).filled(1)) {
+            rig.device.hold();
+            rig.device.failRequest(1, CompletionStatus.REMOTE_ACCESS);
+            TransferBatch batch = rig.scattered(3, BYTES);
+            Transfer failing = rig.write(batch);
+            Transfer next = rig.write(rig.scattered(3, BYTES));
+            MethodHandles.privateLookupIn(TransferBatch.class, MethodHandles.lookup())
+                    .findVarHandle(TransferBatch.class, "lengths", long[].class)
+                    .set(batch, new long[0]);
+            rig.device.release();
+            PosterRig.finish(rig, failing);
+
+            assertThat(failure(failing))
+                    .hasMessageStartingWith("WRITE of 3 blocks, 48 bytes failed")
+                    .hasMessageContaining("REMOTE_ACCESS");
+            assertThat(failure(failing).notDone())
+                    .containsExactly(
+                            new BlockOutcomes.Range(1, 2, BlockOutcome.UNKNOWN),
+                            new BlockOutcomes.Range(2, 3, BlockOutcome.NOT_DONE));
+            assertThat(next.isDone()).isTrue();
+            assertNothingHeld(rig);
+        }
+    }
+
+    @Test
+    void aPoolThatSomebodyElseReleasesDoesNotKeepTheEndFromBeingTold() {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            rig.device.hold();
+            Transfer first = rig.write(rig.scattered(3, BYTES));
+            Transfer second = rig.write(rig.scattered(3, BYTES));
+            rig.pool.release();
+            rig.device.release();
+            PosterRig.finish(rig, first);
+            PosterRig.finish(rig, second);
+
+            assertThat(first.poll()).isTrue();
+            assertThat(second.poll()).isTrue();
+        }
+    }
+
+    /** What is posted then fails, rather than the thread that made progress. */
+    @Test
+    void aQueuePairThatSomebodyElseClosesFailsTheTransfers() {
+        Shape shape = Shape.of(1).withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50));
+        try (PosterRig rig = new PosterRig(shape)) {
+            rig.device.hold();
+            Transfer inFlight = rig.write(rig.scattered(3, BYTES));
+            rig.pairs.getFirst().close();
+            Transfer transfer = rig.write(rig.scattered(3, BYTES));
+
+            PosterRig.finish(rig, transfer);
+            PosterRig.finish(rig, inFlight);
+            for (Transfer failed : List.of(transfer, inFlight)) {
+                assertThat(failure(failed).reason()).isEqualTo(FailureReason.DEVICE);
+                assertThat(failure(failed)).hasMessageContaining("closed");
+            }
+            assertThat(failure(transfer).outcome(0)).isEqualTo(BlockOutcome.NOT_DONE);
+            assertThat(failure(inFlight).outcome(0)).isEqualTo(BlockOutcome.UNKNOWN);
+            assertNothingHeld(rig);
+        }
+    }
+
+    private static void assertNothingHeld(PosterRig rig) {
+        assertThatIllegalStateException()
+                .isThrownBy(rig.pool::release)
+                .withMessageContaining("more often than held");
+    }
+
+    /** Whoever gets round the batch's own refusal harms that transfer and no other. */
     @Test
     void aBatchThatIsChangedUnderWayFailsAlone() throws Exception {
         try (PosterRig rig = new PosterRig(Shape.of(1)).filled(4)) {
@@ -347,13 +458,16 @@ class PosterFailureTest {
             Transfer failing = rig.write(changed);
             TransferBatch good = rig.scattered(3, BYTES);
             Transfer sound = rig.write(good);
-            changed.clear();
-            for (int i = 0; i < 20; i++) {
-                changed.add(1, 1, 1);
-            }
+            // As a thread could that races with the posting; add and clear refuse.
+            Arrays.fill(changed.localAddresses(), 1);
             rig.device.release();
 
             assertThatThrownBy(failing::await).isInstanceOf(TransferException.class);
+            TransferException failure = failure(failing);
+            assertThat(failure.reason()).isEqualTo(FailureReason.BATCH_CHANGED);
+            assertThat(failure.notDone())
+                    .as("what was posted before had been checked")
+                    .containsExactly(new BlockOutcomes.Range(8, 20, BlockOutcome.NOT_DONE));
             sound.await();
             assertAllMoved(rig, good);
         }
@@ -364,26 +478,6 @@ class PosterFailureTest {
         assertThat(failure).isNotNull();
         assertThat(catchThrowableOfType(TransferException.class, transfer::poll)).isSameAs(failure);
         return failure;
-    }
-
-    /** No outcome claims more than the bytes show. */
-    private static void assertTruthful(
-            PosterRig rig, Transfer transfer, @Nullable TransferException failure) {
-        TransferBatch batch = transfer.batch();
-        for (int block = 0; block < batch.size(); block++) {
-            BlockOutcome outcome = failure == null ? BlockOutcome.DONE : failure.outcome(block);
-            if (outcome == BlockOutcome.DONE) {
-                assertThat(rig.moved(batch, block)).as("block %d is done", block).isTrue();
-            } else if (outcome == BlockOutcome.NOT_DONE) {
-                long offset = batch.remoteAddress(block) - rig.remote.address();
-                assertThat(
-                                rig.remote
-                                        .asSlice(offset, batch.length(block))
-                                        .toArray(ValueLayout.JAVA_BYTE))
-                        .as("block %d is not done", block)
-                        .containsOnly(0);
-            }
-        }
     }
 
     private static void assertAllMoved(PosterRig rig, TransferBatch batch) {

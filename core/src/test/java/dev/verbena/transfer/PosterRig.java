@@ -1,5 +1,7 @@
 package dev.verbena.transfer;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.verbena.memory.AddressMap;
 import dev.verbena.memory.Pool;
 import dev.verbena.memory.PoolDescriptor;
@@ -194,6 +196,25 @@ final class PosterRig implements AutoCloseable {
                 < 0;
     }
 
+    /** No outcome claims more than the bytes at the peer show, which were zeros before. */
+    void assertTruthful(Transfer transfer) {
+        TransferBatch batch = transfer.batch();
+        TransferException failure = transfer.failure();
+        for (int block = 0; block < batch.size(); block++) {
+            BlockOutcome outcome = failure == null ? BlockOutcome.DONE : failure.outcome(block);
+            if (outcome == BlockOutcome.DONE) {
+                assertThat(moved(batch, block)).as("block %d is done", block).isTrue();
+            } else if (outcome == BlockOutcome.NOT_DONE) {
+                long offset = batch.remoteAddress(block) - remote.address();
+                assertThat(
+                                remote.asSlice(offset, batch.length(block))
+                                        .toArray(ValueLayout.JAVA_BYTE))
+                        .as("block %d is not done", block)
+                        .containsOnly(0);
+            }
+        }
+    }
+
     /** Makes progress until a transfer has ended. */
     static void finish(PosterRig rig, Transfer transfer) {
         while (!transfer.isDone()) {
@@ -209,6 +230,7 @@ final class PosterRig implements AutoCloseable {
         device.whilePolling(null);
         device.whilePosting(null);
         device.loseCompletions(false);
+        device.failDestroys(0);
         poster.close();
         boolean overflowed = device.overflowed();
         completions.close();

@@ -2,8 +2,11 @@ package dev.verbena.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A batch keeps its blocks in order, grows as needed, and refuses what is no range of memory. */
@@ -33,6 +36,73 @@ class TransferBatchTest {
 
         assertThat(batch.bytes()).isZero();
         assertThat(batch.add(4, 5, 6).localAddress(0)).isEqualTo(4);
+    }
+
+    @Test
+    void refusesToBeChangedWhileATransferOfItIsUnderWay() throws Exception {
+        try (PosterRig rig = new PosterRig(PosterRig.Shape.of(1)).filled(1)) {
+            TransferBatch batch = rig.scattered(20, 16);
+            rig.device.hold();
+            Transfer first = rig.write(batch);
+            Transfer second = rig.write(batch, 1);
+
+            assertThatIllegalStateException()
+                    .isThrownBy(batch::clear)
+                    .withMessageContaining("WRITE of 20 blocks, 320 bytes");
+            assertThatIllegalStateException().isThrownBy(() -> batch.add(1, 2, 3));
+            assertThat(batch.size()).isEqualTo(20);
+
+            while (!first.isDone()) {
+                rig.device.release(8);
+                rig.poster.progress();
+            }
+            assertThat(second.isDone()).isFalse();
+            assertThatIllegalStateException()
+                    .as("the other still moves it")
+                    .isThrownBy(batch::clear);
+            rig.device.release();
+            second.await();
+            rig.assertTruthful(second);
+            assertThat(batch.clear().add(1, 2, 3).size()).isEqualTo(1);
+            assertThat(first).hasToString("WRITE of 20 blocks, 320 bytes");
+        }
+    }
+
+    /** Well or not, and from the callback that tells the end. */
+    @Test
+    void canBeFilledAnewFromTheEndOfItsTransferOn() {
+        for (boolean failing : new boolean[] {false, true}) {
+            try (PosterRig rig = new PosterRig(PosterRig.Shape.of(2))) {
+                TransferBatch batch = rig.scattered(20, 16);
+                rig.device.hold();
+                Transfer transfer = rig.write(batch);
+                List<TransferBatch> cleared = new ArrayList<>();
+                transfer.completion()
+                        .whenComplete((done, failed) -> cleared.add(batch.clear().add(1, 2, 3)));
+                if (failing) {
+                    rig.poster.fail(FailureReason.PEER_LOST, "gone", null);
+                }
+                rig.device.release();
+                PosterRig.finish(rig, transfer);
+
+                assertThat(cleared).containsExactly(batch);
+            }
+        }
+    }
+
+    /** A batch that was refused, or came too late, is nobody's. */
+    @Test
+    void canBeChangedAfterItWasRefused() {
+        try (PosterRig rig = new PosterRig(PosterRig.Shape.of(1))) {
+            TransferBatch batch = new TransferBatch().add(1, 2, 3);
+            assertThatIllegalArgumentException().isThrownBy(() -> rig.write(batch));
+            TransferBatch late = rig.scattered(1, 16);
+            rig.poster.fail(FailureReason.PEER_LOST, "gone", null);
+            assertThatIllegalStateException().isThrownBy(() -> rig.write(late));
+
+            assertThat(batch.clear().isEmpty()).isTrue();
+            assertThat(late.clear().isEmpty()).isTrue();
+        }
     }
 
     @Test

@@ -144,6 +144,7 @@ public final class VerbsDouble implements AutoCloseable {
     private boolean losing;
     private int failingPolls;
     private int failingModifyErrno;
+    private int failingDestroys;
     private long failingAt = -1;
     private int failingStatus;
     private long accepted;
@@ -388,6 +389,15 @@ public final class VerbsDouble implements AutoCloseable {
      */
     public synchronized void failModify(int errno) {
         failingModifyErrno = errno;
+    }
+
+    /**
+     * Makes the next calls of destroy_qp fail with EBUSY; the device goes on with what it has.
+     *
+     * @param count how many
+     */
+    public synchronized void failDestroys(int count) {
+        failingDestroys = count;
     }
 
     /**
@@ -784,6 +794,10 @@ public final class VerbsDouble implements AutoCloseable {
         @Override
         public int destroy(MemorySegment qp) {
             synchronized (VerbsDouble.this) {
+                if (failingDestroys > 0) {
+                    failingDestroys--;
+                    return Errno.EBUSY;
+                }
                 destroyed = true;
                 done = tail;
                 return 0;
