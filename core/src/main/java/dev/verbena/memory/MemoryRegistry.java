@@ -2,7 +2,6 @@ package dev.verbena.memory;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.VerbsException;
 import java.lang.foreign.Arena;
@@ -20,16 +19,17 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The registered memory of one protection domain: pools by name, and the table from an address to
- * its region.
+ * The registered memory of one protection domain, or of a backend without a device: pools by name,
+ * and the table from an address to its region.
  *
- * <p>Life: make on a {@link ProtectionDomain}, register pools, close them, {@link #close}. Safe for
- * use by several threads; registrations of different pools run side by side.
+ * <p>Life: make on a {@link ProtectionDomain} or another {@link RegionSource}, register pools,
+ * close them, {@link #close}. Safe for use by several threads; registrations of different pools run
+ * side by side. What is said of a device below is said of the source, if it is another.
  */
 public final class MemoryRegistry implements AutoCloseable {
     private static final long PAGE_BYTES = 4096;
 
-    private final ProtectionDomain domain;
+    private final RegionSource source;
     private final RegistryOptions options;
     private final long maxRegionBytes;
 
@@ -49,18 +49,27 @@ public final class MemoryRegistry implements AutoCloseable {
     private volatile @Nullable AddressMap<Pool> addressMap;
 
     /**
-     * Makes a registry.
+     * Makes a registry of memory that a device reaches.
      *
      * @param domain where memory is registered; stays the caller's
      * @param options how to register
+     * @throws IllegalArgumentException if the device cannot register as much as a page
      */
     public MemoryRegistry(ProtectionDomain domain, RegistryOptions options) {
-        this.domain = domain;
+        this(new DomainRegions(domain), options);
+    }
+
+    /**
+     * Makes a registry.
+     *
+     * @param source what registers memory; stays the caller's
+     * @param options how to register
+     * @throws IllegalArgumentException if the source cannot register as much as a page
+     */
+    public MemoryRegistry(RegionSource source, RegistryOptions options) {
+        this.source = source;
         this.options = options;
-        this.maxRegionBytes =
-                regionLimit(
-                        domain.device().attributes().maxMemoryRegionBytes(),
-                        options.maxRegionBytes());
+        this.maxRegionBytes = regionLimit(source.maxRegionBytes(), options.maxRegionBytes());
     }
 
     /**
@@ -144,6 +153,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
      * @throws IllegalStateException if the registry is closed
+     * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link #register}, and EFAULT if the range is not mapped
      */
     public Pool registerAddress(String name, long address, long lengthBytes, Access... access) {
@@ -153,7 +163,7 @@ public final class MemoryRegistry implements AutoCloseable {
                         address,
                         lengthBytes,
                         Set.of(access),
-                        (offset, part, how) -> domain.registerAddress(address + offset, part, how),
+                        (offset, part, how) -> source.registerAddress(address + offset, part, how),
                         null,
                         null));
     }
@@ -171,6 +181,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
      * @throws IllegalStateException if the registry is closed
+     * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link ProtectionDomain#registerDmaBuf}
      */
     public Pool registerDmaBuf(
@@ -182,7 +193,7 @@ public final class MemoryRegistry implements AutoCloseable {
                         lengthBytes,
                         Set.of(access),
                         (offset, part, how) ->
-                                domain.registerDmaBuf(
+                                source.registerDmaBuf(
                                         fd, fdOffset + offset, part, address + offset, how),
                         null,
                         null));
@@ -254,7 +265,7 @@ public final class MemoryRegistry implements AutoCloseable {
             Set<Registration> seen = new HashSet<>();
             for (Pool pool : pools.values()) {
                 if (seen.add(pool.registration())) {
-                    for (MemoryRegion region : pool.regions()) {
+                    for (RegionSource.Region region : pool.regions()) {
                         entries.add(
                                 new AddressMap.Entry<>(
                                         region.address(),
@@ -337,7 +348,7 @@ public final class MemoryRegistry implements AutoCloseable {
                         segment.address(),
                         segment.byteSize(),
                         request.access(),
-                        (offset, part, how) -> domain.register(segment.asSlice(offset, part), how),
+                        (offset, part, how) -> source.register(segment.asSlice(offset, part), how),
                         segment,
                         ownArena));
     }

@@ -1,7 +1,6 @@
 package dev.verbena.memory;
 
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
@@ -164,7 +163,7 @@ public final class Pool implements AutoCloseable {
         return "pool '" + name + "' (" + registration + ")";
     }
 
-    List<MemoryRegion> regions() {
+    List<RegionSource.Region> regions() {
         return registration.regions.join();
     }
 

@@ -1,7 +1,6 @@
 package dev.verbena.memory;
 
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -16,18 +15,18 @@ import org.jspecify.annotations.Nullable;
  * range. The registry guards its fields by its own lock, but for the regions, which appear once.
  */
 final class Registration {
-    /** Where a range comes from, and so how a part of it is registered. */
-    interface Source {
-        MemoryRegion register(long offset, long lengthBytes, Set<Access> access);
+    /** What a range is, and so how a part of it is registered. */
+    interface Parts {
+        RegionSource.Region register(long offset, long lengthBytes, Set<Access> access);
     }
 
     final long address;
     final long lengthBytes;
     final Set<Access> access;
-    final Source source;
+    final Parts parts;
     final @Nullable MemorySegment segment;
     final @Nullable Arena ownArena;
-    final CompletableFuture<List<MemoryRegion>> regions = new CompletableFuture<>();
+    final CompletableFuture<List<RegionSource.Region>> regions = new CompletableFuture<>();
 
     /** How many pools name this range. */
     int pools;
@@ -36,13 +35,13 @@ final class Registration {
             long address,
             long lengthBytes,
             Set<Access> access,
-            Source source,
+            Parts parts,
             @Nullable MemorySegment segment,
             @Nullable Arena ownArena) {
         this.address = address;
         this.lengthBytes = lengthBytes;
         this.access = Set.copyOf(access);
-        this.source = source;
+        this.parts = parts;
         this.segment = segment;
         this.ownArena = ownArena;
     }
@@ -58,14 +57,14 @@ final class Registration {
 
     /** Registers the range in parts of at most so many bytes; on failure nothing stays. */
     void registerRegions(long maxRegionBytes) {
-        List<MemoryRegion> done = new ArrayList<>();
+        List<RegionSource.Region> done = new ArrayList<>();
         try {
             for (long offset = 0; offset < lengthBytes; offset += maxRegionBytes) {
                 long part = Math.min(maxRegionBytes, lengthBytes - offset);
-                done.add(source.register(offset, part, access));
+                done.add(parts.register(offset, part, access));
             }
         } catch (RuntimeException | Error failure) {
-            for (MemoryRegion region : done) {
+            for (RegionSource.Region region : done) {
                 try {
                     region.close();
                 } catch (RuntimeException closing) {
@@ -95,7 +94,7 @@ final class Registration {
     }
 
     void deregister() {
-        regions.join().forEach(MemoryRegion::close);
+        regions.join().forEach(RegionSource.Region::close);
         if (ownArena != null) {
             ownArena.close();
         }

@@ -1,0 +1,60 @@
+package dev.verbena.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.verbena.verbs.Access;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** A registry needs no device: its pools have the regions and keys that its source gives. */
+class RegionSourceTest {
+    private static final int PAGE = 4096;
+
+    private final RegionSourceDouble source = new RegionSourceDouble();
+    private final MemoryRegistry registry =
+            new MemoryRegistry(source, new RegistryOptions(PAGE, 1));
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment memory = arena.allocate(16 * PAGE, PAGE);
+
+    @AfterEach
+    void closesWithoutLeavingAnything() {
+        registry.close();
+        arena.close();
+        assertThat(source.open).isEmpty();
+    }
+
+    @Test
+    void poolsHaveTheRegionsOfTheSource() {
+        MemorySegment segment = memory.asSlice(0, 2 * PAGE + 10);
+
+        Pool pool = registry.register("kv", segment, Access.REMOTE_WRITE);
+
+        assertThat(pool.descriptor().regions())
+                .containsExactly(
+                        new PoolDescriptor.Region(PAGE, 100),
+                        new PoolDescriptor.Region(PAGE, 101),
+                        new PoolDescriptor.Region(10, 102));
+        assertThat(registry.addressMap().covers(0, segment.address(), segment.byteSize())).isTrue();
+        assertThat(source.open.values()).containsExactly((long) PAGE, (long) PAGE, 10L);
+        pool.close();
+        assertThat(source.open).isEmpty();
+        assertThat(registry.addressMap().size()).isZero();
+    }
+
+    @Test
+    void whatTheSourceRefusesLeavesNothing() {
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> registry.registerAddress("gpu", memory.address(), PAGE))
+                .withMessage("no device that reaches addresses");
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> registry.registerDmaBuf("gpu", 3, 0, PAGE, memory.address()))
+                .withMessage("no device that reaches dma-bufs");
+
+        assertThat(registry.pools()).isEmpty();
+        assertThat(registry.registeredBytes()).isZero();
+        registry.register("gpu", memory.asSlice(0, PAGE));
+    }
+}
