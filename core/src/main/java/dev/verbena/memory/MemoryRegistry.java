@@ -229,7 +229,8 @@ public final class MemoryRegistry implements AutoCloseable {
     /**
      * Lists the pools.
      *
-     * @return all open pools, in order of registration
+     * @return all pools, in order of registration; one whose closing failed is among them until it
+     *     is closed again
      */
     public List<Pool> pools() {
         synchronized (lock) {
@@ -240,11 +241,11 @@ public final class MemoryRegistry implements AutoCloseable {
     /**
      * Lists what peers may reach.
      *
-     * @return descriptors of the pools that grant remote access
+     * @return descriptors of the pools that grant remote access, without those whose closing failed
      */
     public List<PoolDescriptor> descriptors() {
         return pools().stream()
-                .filter(pool -> allowsRemote(pool.access()))
+                .filter(pool -> !pool.isClosed() && allowsRemote(pool.access()))
                 .map(Pool::descriptor)
                 .toList();
     }
@@ -264,7 +265,7 @@ public final class MemoryRegistry implements AutoCloseable {
             List<AddressMap.Entry<Pool>> entries = new ArrayList<>();
             Set<Registration> seen = new HashSet<>();
             for (Pool pool : pools.values()) {
-                if (seen.add(pool.registration())) {
+                if (!pool.isClosed() && seen.add(pool.registration())) {
                     for (RegionSource.Region region : pool.regions()) {
                         entries.add(
                                 new AddressMap.Entry<>(
@@ -303,10 +304,12 @@ public final class MemoryRegistry implements AutoCloseable {
     }
 
     /**
-     * Closes all pools and the registry, once registrations under way have ended. Does nothing if
-     * it is closed already.
+     * Closes all pools and the registry, once registrations under way have ended. Called again, it
+     * closes the pools that were left.
      *
      * @throws IllegalStateException if transfers in flight hold a pool; all others are closed then
+     * @throws VerbsException if deregistering a pool fails, as {@link Pool#close}; all others are
+     *     closed then
      */
     @Override
     public void close() {
@@ -317,9 +320,10 @@ public final class MemoryRegistry implements AutoCloseable {
         RuntimeException failure = null;
         for (Pool pool : pools()) {
             try {
-                while (!pool.isClosed()) {
-                    close(pool);
+                synchronized (lock) {
+                    pool.registrations = 1;
                 }
+                close(pool);
             } catch (RuntimeException refused) {
                 if (failure == null) {
                     failure = refused;
@@ -353,9 +357,15 @@ public final class MemoryRegistry implements AutoCloseable {
                         ownArena));
     }
 
+    /**
+     * Closes a pool once. When its regions cannot all be deregistered it stays in the tables, so
+     * that nobody takes its name or its range for free and closing can be tried again; but it is
+     * over for transfers and peers.
+     */
     void close(Pool pool) {
+        RuntimeException failure = null;
         synchronized (lock) {
-            if (pool.isClosed()) {
+            if (pools.get(pool.name()) != pool) {
                 return;
             }
             if (pool.registrations > 1) {
@@ -363,22 +373,33 @@ public final class MemoryRegistry implements AutoCloseable {
                 return;
             }
             pool.closeToHolds();
-            Registration registration = pool.registration();
-            if (registration.pools == 1) {
-                try {
-                    registration.deregister();
-                } catch (RuntimeException failure) {
-                    pool.reopenToHolds();
-                    throw failure;
-                }
-                ranges.remove(registration.address);
-                registeredBytes -= registration.lengthBytes;
-            }
-            registration.pools--;
-            pools.remove(pool.name());
             addressMap = null;
+            try {
+                leave(pool.registration());
+                pools.remove(pool.name());
+            } catch (VerbsException refused) {
+                failure =
+                        refused.with(
+                                pool
+                                        + " stays registered in part; close it again once the cause is gone");
+            } catch (RuntimeException refused) {
+                failure = refused;
+            }
         }
         tellListeners();
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /** Deregisters a range when its last pool leaves it. */
+    private void leave(Registration registration) {
+        if (registration.pools == 1) {
+            registration.deregister();
+            ranges.remove(registration.address);
+            registeredBytes -= registration.lengthBytes;
+        }
+        registration.pools--;
     }
 
     /** Reserves the name and the range, registers without the lock, then shows the pool. */
@@ -464,6 +485,7 @@ public final class MemoryRegistry implements AutoCloseable {
 
     private static Pool again(Pool known, Registration wanted) {
         Registration registration = known.registration();
+        registration.checkUsable();
         if (!registration.sameRange(wanted) || !registration.access.equals(wanted.access)) {
             throw new IllegalArgumentException(
                     "%s with access %s is registered already; the same name cannot stand for %s with access %s"
@@ -478,6 +500,7 @@ public final class MemoryRegistry implements AutoCloseable {
                 ranges.lowerEntry(wanted.address + wanted.lengthBytes);
         Registration neighbour = below == null ? null : below.getValue();
         if (neighbour != null && neighbour.overlaps(wanted)) {
+            neighbour.checkUsable();
             if (!neighbour.sameRange(wanted)) {
                 throw new IllegalArgumentException(
                         "range " + wanted + " overlaps " + neighbour + ", which is registered");

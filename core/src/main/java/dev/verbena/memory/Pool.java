@@ -150,8 +150,13 @@ public final class Pool implements AutoCloseable {
      * Closes the pool: deregisters its memory, unless the same range is registered under another
      * name too, or was registered more often than closed. Does nothing if it is closed already.
      *
+     * <p>If deregistering fails, all regions that can be deregistered are, and the pool can be
+     * neither held nor reached any more, but its name and range stay taken and its memory must stay
+     * allocated until it has been closed again.
+     *
      * @throws IllegalStateException if transfers in flight hold it; await them first
-     * @throws dev.verbena.verbs.VerbsException if deregistering fails. Verb: ibv_dereg_mr(3)
+     * @throws dev.verbena.verbs.VerbsException if deregistering fails: EBUSY or EINVAL while a
+     *     memory window is bound to it. Verb: ibv_dereg_mr(3)
      */
     @Override
     public void close() {
@@ -177,17 +182,14 @@ public final class Pool implements AutoCloseable {
 
     /** Turns new holds away, or refuses if there are some. */
     void closeToHolds() {
-        if (!holds.compareAndSet(0, CLOSED)) {
+        int held = holds.compareAndExchange(0, CLOSED);
+        if (held > 0) {
             throw new IllegalStateException(
                     this
                             + " has "
-                            + holds.get()
+                            + held
                             + " transfers in flight; await them, or close their peer, before the"
                             + " pool");
         }
-    }
-
-    void reopenToHolds() {
-        holds.getAndAdd(CLOSED);
     }
 }

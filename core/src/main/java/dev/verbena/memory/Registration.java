@@ -31,6 +31,9 @@ final class Registration {
     /** How many pools name this range. */
     int pools;
 
+    /** Whether deregistering has begun, which ends with the range's last pool unless it fails. */
+    private boolean deregistering;
+
     Registration(
             long address,
             long lengthBytes,
@@ -93,8 +96,40 @@ final class Registration {
         }
     }
 
+    /**
+     * Refuses a further pool over the range when its regions are not what they should be.
+     *
+     * @throws IllegalStateException if some are deregistered and others could not be
+     */
+    void checkUsable() {
+        if (deregistering) {
+            throw new IllegalStateException(
+                    "range "
+                            + this
+                            + " is still registered in part, since closing its pool failed; close"
+                            + " that pool again");
+        }
+    }
+
+    /**
+     * Deregisters all regions that it can, and frees the memory if it is ours and no region is
+     * left. May be called again after a failure.
+     *
+     * @throws RuntimeException what the first region that is left failed with
+     */
     void deregister() {
-        regions.join().forEach(RegionSource.Region::close);
+        deregistering = true;
+        RuntimeException failure = null;
+        for (RegionSource.Region region : regions.join()) {
+            try {
+                region.close();
+            } catch (RuntimeException refused) {
+                failure = failure == null ? refused : failure;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
         if (ownArena != null) {
             ownArena.close();
         }

@@ -1,7 +1,10 @@
 package dev.verbena.memory;
 
+import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.Access;
+import dev.verbena.verbs.VerbsException;
 import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -10,6 +13,9 @@ import java.util.Set;
 final class RegionSourceDouble implements RegionSource {
     /** What is registered now: the length of each region by its address. */
     final Map<Long, Long> open = new LinkedHashMap<>();
+
+    /** Addresses of regions that refuse to be deregistered. */
+    final Set<Long> stuck = new HashSet<>();
 
     private int keys = 100;
 
@@ -22,7 +28,14 @@ final class RegionSourceDouble implements RegionSource {
     public Region register(MemorySegment segment, Set<Access> access) {
         long address = segment.address();
         open.put(address, segment.byteSize());
-        return new Region(address, segment.byteSize(), 0, keys++, () -> open.remove(address));
+        return new Region(address, segment.byteSize(), 0, keys++, () -> deregister(address));
+    }
+
+    private void deregister(long address) {
+        if (stuck.contains(address)) {
+            throw new VerbsException("ibv_dereg_mr", Errno.EBUSY, "address=" + address);
+        }
+        open.remove(address);
     }
 
     @Override
