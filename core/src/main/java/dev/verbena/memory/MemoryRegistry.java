@@ -102,8 +102,9 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param access what peers may do; none for memory that is only read by this device
      * @return the pool
      * @throws IllegalArgumentException if the segment is on the heap, empty, or read-only with
-     *     access that writes; if the name is taken by another range; if the range overlaps one that
-     *     is registered, or equals it with other access
+     *     access that writes; if it would be split into more than {@link
+     *     PoolDescriptor#MAX_REGIONS} regions; if the name is taken by another range; if the range
+     *     overlaps one that is registered, or equals it with other access
      * @throws IllegalStateException if the registry is closed
      * @throws VerbsException if the device refuses: ENOMEM names RLIMIT_MEMLOCK, the device's
      *     limits and the bytes registered so far. Verb: ibv_reg_mr(3)
@@ -120,7 +121,8 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param lengthBytes its length, above 0
      * @param access what peers may do
      * @return the pool
-     * @throws IllegalArgumentException if the length is not above 0 or the name is taken
+     * @throws IllegalArgumentException if the length is not above 0 or gives more than {@link
+     *     PoolDescriptor#MAX_REGIONS} regions, or the name is taken
      * @throws IllegalStateException if the registry is closed
      * @throws VerbsException as {@link #register}
      * @throws OutOfMemoryError if the memory cannot be had
@@ -132,6 +134,7 @@ public final class MemoryRegistry implements AutoCloseable {
             throw new IllegalArgumentException(
                     "pool '" + name + "' has a length of " + lengthBytes + " bytes");
         }
+        checkRegionCount(name, lengthBytes);
         Arena arena = Arena.ofShared();
         try {
             MemorySegment segment = arena.allocate(lengthBytes, PAGE_BYTES);
@@ -414,6 +417,7 @@ public final class MemoryRegistry implements AutoCloseable {
                             + wanted
                             + " is empty or passes the address space");
         }
+        checkRegionCount(name, wanted.lengthBytes);
         Registration registration;
         synchronized (lock) {
             waitWhile(() -> arriving.contains(name));
@@ -443,6 +447,27 @@ public final class MemoryRegistry implements AutoCloseable {
         Pool pool = show(name, registration);
         tellListeners();
         return pool;
+    }
+
+    /**
+     * A pool of more regions could not be told to peers, and is refused before it costs anything.
+     */
+    private void checkRegionCount(String name, long lengthBytes) {
+        long regions = Math.ceilDiv(lengthBytes, maxRegionBytes);
+        if (regions > PoolDescriptor.MAX_REGIONS) {
+            throw new IllegalArgumentException(
+                    ("pool '%s' of %d bytes would be split into %d regions of %d bytes, more than %d;"
+                                    + " register it as several pools, or as longer regions:"
+                                    + " RegistryOptions.maxRegionBytes is %d, and the device allows %s")
+                            .formatted(
+                                    name,
+                                    lengthBytes,
+                                    regions,
+                                    maxRegionBytes,
+                                    PoolDescriptor.MAX_REGIONS,
+                                    options.maxRegionBytes(),
+                                    Long.toUnsignedString(source.maxRegionBytes())));
+        }
     }
 
     private Pool show(String name, Registration registration) {

@@ -33,7 +33,7 @@ public interface RegionSource {
     }
 
     /**
-     * Says how long a region may be. Asked once.
+     * Says how long a region may be. The answer is always the same.
      *
      * @return the limit in bytes, unsigned; all ones if there is none
      */

@@ -17,6 +17,9 @@ final class RegionSourceDouble implements RegionSource {
     /** Addresses of regions that refuse to be deregistered. */
     final Set<Long> stuck = new HashSet<>();
 
+    /** How many regions were asked for, refused ones too. */
+    int asked;
+
     private int keys = 100;
 
     @Override
@@ -26,6 +29,7 @@ final class RegionSourceDouble implements RegionSource {
 
     @Override
     public Region register(MemorySegment segment, Set<Access> access) {
+        asked++;
         long address = segment.address();
         open.put(address, segment.byteSize());
         return new Region(address, segment.byteSize(), 0, keys++, () -> deregister(address));
@@ -40,12 +44,14 @@ final class RegionSourceDouble implements RegionSource {
 
     @Override
     public Region registerAddress(long address, long lengthBytes, Set<Access> access) {
+        asked++;
         throw new UnsupportedOperationException("no device that reaches addresses");
     }
 
     @Override
     public Region registerDmaBuf(
             int fd, long offset, long lengthBytes, long address, Set<Access> access) {
+        asked++;
         throw new UnsupportedOperationException("no device that reaches dma-bufs");
     }
 }

@@ -2,6 +2,7 @@ package dev.verbena.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.verbena.verbs.Access;
 import java.lang.foreign.Arena;
@@ -56,5 +57,26 @@ class RegionSourceTest {
         assertThat(registry.pools()).isEmpty();
         assertThat(registry.registeredBytes()).isZero();
         registry.register("gpu", memory.asSlice(0, PAGE));
+    }
+
+    /** Peers could not be told of it, so that every description of pools would fail. */
+    @Test
+    @SuppressWarnings("restricted") // a segment of memory that nobody touches
+    void refusesPoolsOfMoreRegionsThanADescriptorHolds() {
+        long longest = (long) PoolDescriptor.MAX_REGIONS * PAGE;
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> registry.allocate("kv", longest + 1, Access.REMOTE_WRITE))
+                .withMessageContaining("pool 'kv' of 268435457 bytes")
+                .withMessageContaining("65537 regions of 4096 bytes, more than 65536")
+                .withMessageContaining("RegistryOptions.maxRegionBytes is 4096");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> registry.registerAddress("gpu", PAGE, longest + 1))
+                .withMessageContaining("pool 'gpu'");
+        assertThat(source.asked).isZero();
+
+        Pool pool = registry.register("kv", memory.reinterpret(longest), Access.REMOTE_WRITE);
+        assertThat(registry.descriptors()).containsExactly(pool.descriptor());
+        assertThat(pool.descriptor().regions()).hasSize(PoolDescriptor.MAX_REGIONS);
     }
 }
