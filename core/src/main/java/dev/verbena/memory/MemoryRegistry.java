@@ -105,7 +105,9 @@ public final class MemoryRegistry implements AutoCloseable {
      *     access that writes; if it would be split into more than {@link
      *     PoolDescriptor#MAX_REGIONS} regions; if the name is taken by another range; if the range
      *     overlaps one that is registered, or equals it with other access
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException if the registry is closed; if the segment's arena is closed; if
+     *     the range is part of a pool whose arena was closed before the pool, or whose closing
+     *     failed
      * @throws VerbsException if the device refuses: ENOMEM names RLIMIT_MEMLOCK, the device's
      *     limits and the bytes registered so far. Verb: ibv_reg_mr(3)
      */
@@ -155,7 +157,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param access what peers may do
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}
      * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link #register}, and EFAULT if the range is not mapped
      */
@@ -183,7 +185,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param access what peers may do
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}
      * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link ProtectionDomain#registerDmaBuf}
      */
@@ -209,7 +211,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param progress told after each pool
      * @return the pools, in the order of the requests
      * @throws IllegalArgumentException as {@link #register}, for any of them
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}, for any of them
      * @throws VerbsException as {@link #register}, for any of them; further failures are suppressed
      *     exceptions of the first
      */
@@ -349,6 +351,11 @@ public final class MemoryRegistry implements AutoCloseable {
                             + "' is on the heap, where the collector moves it; allocate it from an"
                             + " Arena");
         }
+        // The source would see it, but is not asked when the range is registered already.
+        if (!segment.scope().isAlive()) {
+            throw new IllegalStateException(
+                    "the arena of pool '" + request.name() + "' is closed: its memory is freed");
+        }
         return add(
                 request.name(),
                 new Registration(
@@ -375,7 +382,9 @@ public final class MemoryRegistry implements AutoCloseable {
                 pool.registrations--;
                 return;
             }
-            pool.closeToHolds();
+            if (!pool.isClosed()) {
+                pool.closeToHolds();
+            }
             addressMap = null;
             try {
                 leave(pool.registration());

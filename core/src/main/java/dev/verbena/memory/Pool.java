@@ -124,9 +124,15 @@ public final class Pool implements AutoCloseable {
     /**
      * Holds the pool open for a transfer; allocates nothing.
      *
-     * @throws IllegalStateException if the pool is closed
+     * @throws IllegalStateException if the pool is closed, or its memory was freed before it
      */
     public void hold() {
+        if (registration.isFreed() && !isClosed()) {
+            throw new IllegalStateException(
+                    this
+                            + " has no memory any more: its arena was closed before the pool; keep"
+                            + " the arena open until the pool is closed");
+        }
         if (holds.incrementAndGet() < 0) {
             holds.decrementAndGet();
             throw new IllegalStateException(this + " is closed");
@@ -182,12 +188,11 @@ public final class Pool implements AutoCloseable {
 
     /** Turns new holds away, or refuses if there are some. */
     void closeToHolds() {
-        int held = holds.compareAndExchange(0, CLOSED);
-        if (held > 0) {
+        if (!holds.compareAndSet(0, CLOSED)) {
             throw new IllegalStateException(
                     this
                             + " has "
-                            + held
+                            + holds.get()
                             + " transfers in flight; await them, or close their peer, before the"
                             + " pool");
         }

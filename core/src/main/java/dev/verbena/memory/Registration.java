@@ -49,6 +49,11 @@ final class Registration {
         this.ownArena = ownArena;
     }
 
+    /** Whether the memory was freed while it is registered, as far as the JVM knows. */
+    boolean isFreed() {
+        return segment != null && !segment.scope().isAlive();
+    }
+
     boolean sameRange(Registration other) {
         return address == other.address && lengthBytes == other.lengthBytes;
     }
@@ -99,9 +104,17 @@ final class Registration {
     /**
      * Refuses a further pool over the range when its regions are not what they should be.
      *
-     * @throws IllegalStateException if some are deregistered and others could not be
+     * @throws IllegalStateException if some are deregistered and others could not be, or if the
+     *     memory was freed: the device keeps the old pages, whatever is at the addresses now
      */
     void checkUsable() {
+        if (isFreed()) {
+            throw new IllegalStateException(
+                    "range "
+                            + this
+                            + " is still registered for memory that is freed, as its arena was"
+                            + " closed before its pools; close those first");
+        }
         if (deregistering) {
             throw new IllegalStateException(
                     "range "
