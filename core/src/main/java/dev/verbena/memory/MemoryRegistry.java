@@ -101,10 +101,10 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param segment native memory of any length; longer than a region may be, it is split
      * @param access what peers may do; none for memory that is only read by this device
      * @return the pool
-     * @throws IllegalArgumentException if the segment is on the heap, empty, or read-only with
-     *     access that writes; if it would be split into more than {@link
-     *     PoolDescriptor#MAX_REGIONS} regions; if the name is taken by another range; if the range
-     *     overlaps one that is registered, or equals it with other access
+     * @throws IllegalArgumentException if the segment is on the heap, empty or read-only; if it
+     *     would be split into more than {@link PoolDescriptor#MAX_REGIONS} regions; if the name is
+     *     taken by another range; if the range overlaps one that is registered, or equals it with
+     *     other access
      * @throws IllegalStateException if the registry is closed; if the segment's arena is closed; if
      *     the range is part of a pool whose arena was closed before the pool, or whose closing
      *     failed
@@ -344,18 +344,7 @@ public final class MemoryRegistry implements AutoCloseable {
 
     Pool register(PoolRequest request, @Nullable Arena ownArena) {
         MemorySegment segment = request.segment();
-        if (!segment.isNative()) {
-            throw new IllegalArgumentException(
-                    "the segment of pool '"
-                            + request.name()
-                            + "' is on the heap, where the collector moves it; allocate it from an"
-                            + " Arena");
-        }
-        // The source would see it, but is not asked when the range is registered already.
-        if (!segment.scope().isAlive()) {
-            throw new IllegalStateException(
-                    "the arena of pool '" + request.name() + "' is closed: its memory is freed");
-        }
+        checkSegment(request.name(), segment);
         return add(
                 request.name(),
                 new Registration(
@@ -456,6 +445,28 @@ public final class MemoryRegistry implements AutoCloseable {
         Pool pool = show(name, registration);
         tellListeners();
         return pool;
+    }
+
+    /** Not left to the source, which is not asked when the range is registered already. */
+    private static void checkSegment(String name, MemorySegment segment) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(
+                    "the segment of pool '"
+                            + name
+                            + "' is on the heap, where the collector moves it; allocate it from an"
+                            + " Arena");
+        }
+        if (segment.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "the segment of pool '"
+                            + name
+                            + "' is read-only, which a device does not see; register the segment"
+                            + " that it is a view of, with access that does not write");
+        }
+        if (!segment.scope().isAlive()) {
+            throw new IllegalStateException(
+                    "the arena of pool '" + name + "' is closed: its memory is freed");
+        }
     }
 
     /**

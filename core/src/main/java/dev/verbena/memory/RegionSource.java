@@ -42,10 +42,9 @@ public interface RegionSource {
     /**
      * Registers a memory segment.
      *
-     * @param segment native memory, which stays allocated until the region is closed
+     * @param segment native memory, not read-only, which stays allocated until the region is closed
      * @param access what peers may do
      * @return the region
-     * @throws IllegalArgumentException if the segment is read-only and the access writes
      * @throws IllegalStateException if the segment's arena is closed, or the source is
      * @throws RuntimeException if the source refuses, with what it says
      */

@@ -56,10 +56,11 @@ public final class MemoryRegion implements AutoCloseable {
         if (!segment.scope().isAlive()) {
             throw new IllegalStateException("the segment's arena is closed: its memory is freed");
         }
-        int flags = Access.flags(access);
-        if (segment.isReadOnly() && (flags & Access.LOCAL_WRITE.flag()) != 0) {
+        if (segment.isReadOnly()) {
             throw new IllegalArgumentException(
-                    "the segment is read-only, but " + access + " lets a device write to it");
+                    "the segment is read-only, which a device does not see; register the segment"
+                            + " that it is a view of, with access that does not write, or the"
+                            + " address of memory that is mapped read-only");
         }
         return ofAddress(domain, segment.address(), segment.byteSize(), access, segment);
     }

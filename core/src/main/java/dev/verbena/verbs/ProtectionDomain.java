@@ -49,11 +49,11 @@ public final class ProtectionDomain implements AutoCloseable {
      * <p>Cost: one system call that touches every page: about a quarter of a millisecond a MiB when
      * the pages are not there yet.
      *
-     * @param segment native memory, writable if the access asks for writing
+     * @param segment native memory that is not read-only: whether a device writes is for the access
+     *     to say, and older kernels refuse to pin some memory that is mapped read-only
      * @param access what peers may do; empty for memory that only this device reads
      * @return the region, to be closed before the memory is freed
-     * @throws IllegalArgumentException if the segment is on the heap, empty, or read-only with
-     *     access that writes
+     * @throws IllegalArgumentException if the segment is on the heap, empty or read-only
      * @throws IllegalStateException if the segment's arena is closed, or the domain is
      * @throws VerbsException ENOMEM when memory may not be pinned (RLIMIT_MEMLOCK) or the device is
      *     full; EINVAL for access the device does not know. Verb: ibv_reg_mr(3)

@@ -79,4 +79,24 @@ class RegionSourceTest {
         assertThat(registry.descriptors()).containsExactly(pool.descriptor());
         assertThat(pool.descriptor().regions()).hasSize(PoolDescriptor.MAX_REGIONS);
     }
+
+    /** Whether or not the range is registered already, which spares the source a second look. */
+    @Test
+    void refusesReadOnlySegmentsAndThoseOfTheHeap() {
+        MemorySegment segment = memory.asSlice(0, PAGE);
+        MemorySegment readOnly = segment.asReadOnly();
+        for (int round = 0; round < 2; round++) {
+            for (Access[] access :
+                    new Access[][] {{}, {Access.REMOTE_READ}, {Access.LOCAL_WRITE}}) {
+                assertThatIllegalArgumentException()
+                        .isThrownBy(() -> registry.register("kv", readOnly, access))
+                        .withMessageContaining("'kv' is read-only");
+            }
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> registry.register("kv", MemorySegment.ofArray(new long[8])))
+                    .withMessageContaining("'kv' is on the heap");
+            registry.register("kv", segment);
+        }
+        assertThat(source.asked).isEqualTo(1);
+    }
 }
