@@ -352,10 +352,13 @@ public final class QueuePair implements AutoCloseable {
             chain.enter();
             try {
                 receives.cut(count - 1);
-                result =
-                        VerbsInline.ibv_post_recv(
-                                qpAddress, receives.address(0), receives.badRequestAddress());
-                receives.join(count - 1);
+                try {
+                    result =
+                            VerbsInline.ibv_post_recv(
+                                    qpAddress, receives.address(0), receives.badRequestAddress());
+                } finally {
+                    receives.join(count - 1);
+                }
             } finally {
                 chain.exit();
             }
