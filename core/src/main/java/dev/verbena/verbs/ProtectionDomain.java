@@ -123,16 +123,17 @@ public final class ProtectionDomain implements AutoCloseable {
     }
 
     /**
-     * Allocates a memory window, to be bound over part of a region.
+     * Allocates a memory window, to be {@linkplain MemoryWindow#bind bound} over part of a region.
      *
-     * @param type 1 for a window that a verb binds and any queue pair may use, 2 for one that a
-     *     work request binds and that belongs to one queue pair
+     * @param type 1 for a window that peers may use through any queue pair of the domain, 2 for one
+     *     that serves the queue pair through which it is bound
      * @return the window, not bound yet
      * @throws IllegalArgumentException if the type is another
+     * @throws IllegalStateException if the domain is closed
      * @throws VerbsException if the device has no windows or no more of them. Verb: ibv_alloc_mw(3)
      */
     public MemoryWindow allocateMemoryWindow(int type) {
-        return new MemoryWindow(this, type);
+        return MemoryWindow.allocate(this, type);
     }
 
     /**

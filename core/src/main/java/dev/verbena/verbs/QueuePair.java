@@ -392,6 +392,15 @@ public final class QueuePair implements AutoCloseable {
         return lifetime.toString();
     }
 
+    /** The native handle; only between enter and exit of {@link #lifetime}. */
+    MemorySegment handle() {
+        return qp;
+    }
+
+    Lifetime lifetime() {
+        return lifetime;
+    }
+
     private static void checkLimits(Device device, QueuePairOptions options) {
         DeviceAttributes limits = device.attributes();
         if (Math.max(options.sendRequests(), options.receiveRequests()) > limits.maxWorkRequests()
