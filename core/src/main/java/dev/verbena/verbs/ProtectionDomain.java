@@ -72,6 +72,7 @@ public final class ProtectionDomain implements AutoCloseable {
      * @param access what peers may do
      * @return the region
      * @throws IllegalArgumentException if the length is not above 0 or passes the address space
+     * @throws IllegalStateException if the domain is closed
      * @throws VerbsException as {@link #register}, and EFAULT. Verb: ibv_reg_mr(3)
      */
     public MemoryRegion registerAddress(long address, long lengthBytes, Set<Access> access) {
@@ -88,7 +89,9 @@ public final class ProtectionDomain implements AutoCloseable {
      *     offset within a page must be that of {@code offset}
      * @param access what peers may do
      * @return the region
-     * @throws IllegalArgumentException if a number is out of range
+     * @throws IllegalArgumentException if the file or the offset is negative, or the range is empty
+     *     or passes the address space
+     * @throws IllegalStateException if the domain is closed
      * @throws dev.verbena.bindings.VerbsUnavailableException if libibverbs is older than 1.12
      * @throws VerbsException EBADF if the file is no dma-buf, EOPNOTSUPP if the driver cannot.
      *     Verb: ibv_reg_dmabuf_mr(3)

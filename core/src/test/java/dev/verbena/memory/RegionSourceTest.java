@@ -3,10 +3,12 @@ package dev.verbena.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import dev.verbena.verbs.Access;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -98,5 +100,17 @@ class RegionSourceTest {
             registry.register("kv", segment);
         }
         assertThat(source.asked).isEqualTo(1);
+    }
+
+    /** Before a batch has begun, and with the name of what is missing. */
+    @Test
+    @SuppressWarnings("NullAway")
+    void requestsHaveAllTheirParts() {
+        assertThatNullPointerException()
+                .isThrownBy(() -> new PoolRequest(null, memory, Set.of()))
+                .withMessage("name");
+        assertThatNullPointerException()
+                .isThrownBy(() -> new PoolRequest("kv", null, Set.of()))
+                .withMessage("segment");
     }
 }
