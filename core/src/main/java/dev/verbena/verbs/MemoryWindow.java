@@ -21,6 +21,7 @@ import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A memory window: a remote key of its own over part of a memory region, which can be taken back
@@ -42,8 +43,8 @@ public final class MemoryWindow implements AutoCloseable {
     private final int type;
     private final Lifetime lifetime;
 
-    /** Whether the last request posted was a bind. */
-    private boolean bound;
+    /** The region of the last bind posted, unless it has been unbound since. */
+    private @Nullable MemoryRegion boundTo;
 
     private MemoryWindow(MemorySegment mw, int type, Lifetime lifetime) {
         this.mw = mw;
@@ -126,30 +127,23 @@ public final class MemoryWindow implements AutoCloseable {
             Set<Access> access) {
         Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
         checkAccess(region, lengthBytes, access);
-        if (bound && type == 2) {
+        if (boundTo != null && type == 2) {
             throw new IllegalStateException(this + " is bound; unbind it before it is bound again");
         }
-        region.lifetime().enter();
+        // What a window allows is the peer's; a write by this side is the region's affair.
+        int flags = Access.flags(access) & ~Access.LOCAL_WRITE.flag();
         try (Arena arena = Arena.ofConfined()) {
-            if (!ibv_mw.pd(mw).equals(ibv_mr.pd(region.handle()))) {
-                throw otherDomain(region);
-            }
-            MemorySegment range = ibv_mw_bind_info.allocate(arena);
-            ibv_mw_bind_info.mr(range, region.handle());
-            ibv_mw_bind_info.addr(range, region.address() + offset);
-            ibv_mw_bind_info.length(range, lengthBytes);
-            // What a window allows is the peer's; a write by this side is the region's affair.
-            ibv_mw_bind_info.mw_access_flags(
-                    range, Access.flags(access) & ~Access.LOCAL_WRITE.flag());
-            return post(
-                    queuePair,
-                    true,
-                    qp ->
-                            type == 1
-                                    ? bindByVerb(arena, qp, workRequestId, range)
-                                    : bindByRequest(arena, qp, workRequestId, range));
-        } finally {
-            region.lifetime().exit();
+            MemorySegment range = range(arena, region, offset, lengthBytes, flags);
+            int key =
+                    post(
+                            queuePair,
+                            region,
+                            qp ->
+                                    type == 1
+                                            ? bindByVerb(arena, qp, workRequestId, range)
+                                            : bindByRequest(arena, qp, workRequestId, range));
+            boundTo = region;
+            return key;
         }
     }
 
@@ -160,26 +154,28 @@ public final class MemoryWindow implements AutoCloseable {
      *     bound through
      * @param workRequestId comes back in the completion
      * @throws IllegalArgumentException if the queue pair is of another protection domain
-     * @throws IllegalStateException if the window is not bound, or it or the queue pair is closed
+     * @throws IllegalStateException if the window is not bound, or it, its region or the queue pair
+     *     is closed
      * @throws VerbsException if it cannot be posted: ENOMEM when the send queue is full. Verbs:
      *     ibv_bind_mw(3), ibv_post_send(3)
      */
     public synchronized void unbind(QueuePair queuePair, long workRequestId) {
-        if (!bound) {
+        MemoryRegion region = boundTo;
+        if (region == null) {
             throw new IllegalStateException(this + " is not bound");
         }
         try (Arena arena = Arena.ofConfined()) {
+            // An empty range unbinds. It names the region all the same, since some drivers
+            // (soft-RoCE's of rdma-core 44) follow the pointer without a look at the length.
+            MemorySegment range = range(arena, region, 0, 0, 0);
             post(
                     queuePair,
-                    false,
+                    region,
                     qp ->
                             type == 1
-                                    ? bindByVerb(
-                                            arena,
-                                            qp,
-                                            workRequestId,
-                                            ibv_mw_bind_info.allocate(arena))
+                                    ? bindByVerb(arena, qp, workRequestId, range)
                                     : invalidate(arena, qp, workRequestId));
+            boundTo = null;
         }
     }
 
@@ -217,35 +213,53 @@ public final class MemoryWindow implements AutoCloseable {
         }
     }
 
-    private IllegalArgumentException otherDomain(Object other) {
-        return new IllegalArgumentException(
-                other + " is of another protection domain than " + this);
+    private static MemorySegment range(
+            Arena arena, MemoryRegion region, long offset, long lengthBytes, int flags) {
+        MemorySegment range = ibv_mw_bind_info.allocate(arena);
+        ibv_mw_bind_info.mr(range, region.handle());
+        ibv_mw_bind_info.addr(range, region.address() + offset);
+        ibv_mw_bind_info.length(range, lengthBytes);
+        ibv_mw_bind_info.mw_access_flags(range, flags);
+        return range;
     }
 
-    /** Posts while neither the window nor the queue pair can be destroyed; gives the key then. */
-    private int post(QueuePair queuePair, boolean binds, ToIntFunction<MemorySegment> call) {
+    /** Posts while nothing that the driver looks at can be destroyed; gives the key then. */
+    private int post(QueuePair queuePair, MemoryRegion region, ToIntFunction<MemorySegment> call) {
         lifetime.enter();
         try {
-            queuePair.lifetime().enter();
+            region.lifetime().enter();
             try {
-                if (!ibv_mw.pd(mw).equals(ibv_qp.pd(queuePair.handle()))) {
-                    throw otherDomain(queuePair);
+                queuePair.lifetime().enter();
+                try {
+                    checkDomains(region, queuePair);
+                    VerbsException.check(
+                            type == 1 ? "ibv_bind_mw" : "ibv_post_send",
+                            call.applyAsInt(queuePair.handle()),
+                            this + ", " + queuePair);
+                } finally {
+                    queuePair.lifetime().exit();
                 }
-                VerbsException.check(
-                        type == 1 ? "ibv_bind_mw" : "ibv_post_send",
-                        call.applyAsInt(queuePair.handle()),
-                        this + ", " + queuePair);
             } finally {
-                queuePair.lifetime().exit();
+                region.lifetime().exit();
             }
-            bound = binds;
             return ibv_mw.rkey(mw);
         } finally {
             lifetime.exit();
         }
     }
 
-    /** The verb counts the key up itself. An empty range unbinds. */
+    private void checkDomains(MemoryRegion region, QueuePair queuePair) {
+        MemorySegment domain = ibv_mw.pd(mw);
+        boolean sameRegion = domain.equals(ibv_mr.pd(region.handle()));
+        if (!sameRegion || !domain.equals(ibv_qp.pd(queuePair.handle()))) {
+            throw new IllegalArgumentException(
+                    (sameRegion ? queuePair : region)
+                            + " is of another protection domain than "
+                            + this);
+        }
+    }
+
+    /** The verb counts the key up itself. */
     private int bindByVerb(Arena arena, MemorySegment qp, long workRequestId, MemorySegment range) {
         MemorySegment bind = ibv_mw_bind.allocate(arena);
         ibv_mw_bind.wr_id(bind, workRequestId);

@@ -157,6 +157,23 @@ class MemoryWindowTest {
         assertThat(window.bind(pair, 1, region, 0, LENGTH, WRITE)).isEqualTo(0x1234_56ff);
     }
 
+    /** A driver follows the pointer to the region, and would end the JVM. */
+    @Test
+    void refusesRegionsThatAreClosed() {
+        MemoryRegion closed = region(Access.WINDOW_BIND, Access.LOCAL_WRITE);
+        window.bind(pair, 1, closed, 0, LENGTH, WRITE);
+        closed.lifetime().close(() -> {});
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> window.unbind(pair, 2))
+                .withMessageContaining("memory region 0x10000+4096 is closed");
+        assertThatIllegalStateException()
+                .isThrownBy(() ->
+                        MemoryWindow.wrap(ibv_mw.allocate(arena))
+                                .bind(pair, 3, closed, 0, LENGTH, WRITE));
+        assertThat(device.accepted()).isEqualTo(1);
+    }
+
     @Test
     void refusesClosedQueuePairs() {
         QueuePair closed = device.createQueuePair(new QueuePairOptions(4, 1, 1, 1), queue);
