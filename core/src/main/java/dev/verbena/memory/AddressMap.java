@@ -117,6 +117,7 @@ public final class AddressMap<T> {
      * @param address first byte of the range
      * @param lengthBytes its length
      * @return true if every byte is held; false for a length below 0
+     * @throws IndexOutOfBoundsException if there is no such entry
      */
     public boolean covers(int index, long address, long lengthBytes) {
         long end = address + lengthBytes;
@@ -150,6 +151,7 @@ public final class AddressMap<T> {
      *
      * @param index which entry
      * @return the address behind its last byte
+     * @throws IndexOutOfBoundsException if there is no such entry
      */
     public long end(int index) {
         return ends[index];
@@ -160,6 +162,7 @@ public final class AddressMap<T> {
      *
      * @param index which entry
      * @return lkey or rkey
+     * @throws IndexOutOfBoundsException if there is no such entry
      */
     public int key(int index) {
         return keys[index];
@@ -170,6 +173,7 @@ public final class AddressMap<T> {
      *
      * @param index which entry
      * @return the pool it belongs to
+     * @throws IndexOutOfBoundsException if there is no such entry
      */
     public T owner(int index) {
         return owners.get(index);

@@ -2,7 +2,6 @@ package dev.verbena.memory;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.VerbsException;
 import java.lang.foreign.Arena;
@@ -20,16 +19,17 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The registered memory of one protection domain: pools by name, and the table from an address to
- * its region.
+ * The registered memory of one protection domain, or of a backend without a device: pools by name,
+ * and the table from an address to its region.
  *
- * <p>Life: make on a {@link ProtectionDomain}, register pools, close them, {@link #close}. Safe for
- * use by several threads; registrations of different pools run side by side.
+ * <p>Life: make on a {@link ProtectionDomain} or another {@link RegionSource}, register pools,
+ * close them, {@link #close}. Safe for use by several threads; registrations of different pools run
+ * side by side. What is said of a device below is said of the source, if it is another.
  */
 public final class MemoryRegistry implements AutoCloseable {
     private static final long PAGE_BYTES = 4096;
 
-    private final ProtectionDomain domain;
+    private final RegionSource source;
     private final RegistryOptions options;
     private final long maxRegionBytes;
 
@@ -49,18 +49,27 @@ public final class MemoryRegistry implements AutoCloseable {
     private volatile @Nullable AddressMap<Pool> addressMap;
 
     /**
-     * Makes a registry.
+     * Makes a registry of memory that a device reaches.
      *
      * @param domain where memory is registered; stays the caller's
      * @param options how to register
+     * @throws IllegalArgumentException if the device cannot register as much as a page
      */
     public MemoryRegistry(ProtectionDomain domain, RegistryOptions options) {
-        this.domain = domain;
+        this(new DomainRegions(domain), options);
+    }
+
+    /**
+     * Makes a registry.
+     *
+     * @param source what registers memory; stays the caller's
+     * @param options how to register
+     * @throws IllegalArgumentException if the source cannot register as much as a page
+     */
+    public MemoryRegistry(RegionSource source, RegistryOptions options) {
+        this.source = source;
         this.options = options;
-        this.maxRegionBytes =
-                regionLimit(
-                        domain.device().attributes().maxMemoryRegionBytes(),
-                        options.maxRegionBytes());
+        this.maxRegionBytes = regionLimit(source.maxRegionBytes(), options.maxRegionBytes());
     }
 
     /**
@@ -92,10 +101,13 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param segment native memory of any length; longer than a region may be, it is split
      * @param access what peers may do; none for memory that is only read by this device
      * @return the pool
-     * @throws IllegalArgumentException if the segment is on the heap, empty, or read-only with
-     *     access that writes; if the name is taken by another range; if the range overlaps one that
-     *     is registered, or equals it with other access
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalArgumentException if the segment is on the heap, empty or read-only; if it
+     *     would be split into more than {@link PoolDescriptor#MAX_REGIONS} regions; if the name is
+     *     taken by another range; if the range overlaps one that is registered, or equals it with
+     *     other access
+     * @throws IllegalStateException if the registry is closed; if the segment's arena is closed; if
+     *     the range is part of a pool whose arena was closed before the pool, or whose closing
+     *     failed
      * @throws VerbsException if the device refuses: ENOMEM names RLIMIT_MEMLOCK, the device's
      *     limits and the bytes registered so far. Verb: ibv_reg_mr(3)
      */
@@ -111,7 +123,8 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param lengthBytes its length, above 0
      * @param access what peers may do
      * @return the pool
-     * @throws IllegalArgumentException if the length is not above 0 or the name is taken
+     * @throws IllegalArgumentException if the length is not above 0 or gives more than {@link
+     *     PoolDescriptor#MAX_REGIONS} regions, or the name is taken
      * @throws IllegalStateException if the registry is closed
      * @throws VerbsException as {@link #register}
      * @throws OutOfMemoryError if the memory cannot be had
@@ -123,6 +136,7 @@ public final class MemoryRegistry implements AutoCloseable {
             throw new IllegalArgumentException(
                     "pool '" + name + "' has a length of " + lengthBytes + " bytes");
         }
+        checkRegionCount(name, lengthBytes);
         Arena arena = Arena.ofShared();
         try {
             MemorySegment segment = arena.allocate(lengthBytes, PAGE_BYTES);
@@ -143,7 +157,8 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param access what peers may do
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}
+     * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link #register}, and EFAULT if the range is not mapped
      */
     public Pool registerAddress(String name, long address, long lengthBytes, Access... access) {
@@ -153,7 +168,7 @@ public final class MemoryRegistry implements AutoCloseable {
                         address,
                         lengthBytes,
                         Set.of(access),
-                        (offset, part, how) -> domain.registerAddress(address + offset, part, how),
+                        (offset, part, how) -> source.registerAddress(address + offset, part, how),
                         null,
                         null));
     }
@@ -170,7 +185,8 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param access what peers may do
      * @return the pool, which has no segment
      * @throws IllegalArgumentException as {@link #register}
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}
+     * @throws UnsupportedOperationException if the registry's source has no device
      * @throws VerbsException as {@link ProtectionDomain#registerDmaBuf}
      */
     public Pool registerDmaBuf(
@@ -182,7 +198,7 @@ public final class MemoryRegistry implements AutoCloseable {
                         lengthBytes,
                         Set.of(access),
                         (offset, part, how) ->
-                                domain.registerDmaBuf(
+                                source.registerDmaBuf(
                                         fd, fdOffset + offset, part, address + offset, how),
                         null,
                         null));
@@ -195,7 +211,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @param progress told after each pool
      * @return the pools, in the order of the requests
      * @throws IllegalArgumentException as {@link #register}, for any of them
-     * @throws IllegalStateException if the registry is closed
+     * @throws IllegalStateException as {@link #register}, for any of them
      * @throws VerbsException as {@link #register}, for any of them; further failures are suppressed
      *     exceptions of the first
      */
@@ -218,7 +234,8 @@ public final class MemoryRegistry implements AutoCloseable {
     /**
      * Lists the pools.
      *
-     * @return all open pools, in order of registration
+     * @return all pools, in order of registration; one whose closing failed is among them until it
+     *     is closed again
      */
     public List<Pool> pools() {
         synchronized (lock) {
@@ -229,11 +246,11 @@ public final class MemoryRegistry implements AutoCloseable {
     /**
      * Lists what peers may reach.
      *
-     * @return descriptors of the pools that grant remote access
+     * @return descriptors of the pools that grant remote access, without those whose closing failed
      */
     public List<PoolDescriptor> descriptors() {
         return pools().stream()
-                .filter(pool -> allowsRemote(pool.access()))
+                .filter(pool -> !pool.isClosed() && allowsRemote(pool.access()))
                 .map(Pool::descriptor)
                 .toList();
     }
@@ -253,8 +270,8 @@ public final class MemoryRegistry implements AutoCloseable {
             List<AddressMap.Entry<Pool>> entries = new ArrayList<>();
             Set<Registration> seen = new HashSet<>();
             for (Pool pool : pools.values()) {
-                if (seen.add(pool.registration())) {
-                    for (MemoryRegion region : pool.regions()) {
+                if (!pool.isClosed() && seen.add(pool.registration())) {
+                    for (RegionSource.Region region : pool.regions()) {
                         entries.add(
                                 new AddressMap.Entry<>(
                                         region.address(),
@@ -292,10 +309,12 @@ public final class MemoryRegistry implements AutoCloseable {
     }
 
     /**
-     * Closes all pools and the registry, once registrations under way have ended. Does nothing if
-     * it is closed already.
+     * Closes all pools and the registry, once registrations under way have ended. Called again, it
+     * closes the pools that were left.
      *
      * @throws IllegalStateException if transfers in flight hold a pool; all others are closed then
+     * @throws VerbsException if deregistering a pool fails, as {@link Pool#close}; all others are
+     *     closed then
      */
     @Override
     public void close() {
@@ -306,9 +325,10 @@ public final class MemoryRegistry implements AutoCloseable {
         RuntimeException failure = null;
         for (Pool pool : pools()) {
             try {
-                while (!pool.isClosed()) {
-                    close(pool);
+                synchronized (lock) {
+                    pool.registrations = 1;
                 }
+                close(pool);
             } catch (RuntimeException refused) {
                 if (failure == null) {
                     failure = refused;
@@ -324,50 +344,63 @@ public final class MemoryRegistry implements AutoCloseable {
 
     Pool register(PoolRequest request, @Nullable Arena ownArena) {
         MemorySegment segment = request.segment();
-        if (!segment.isNative()) {
-            throw new IllegalArgumentException(
-                    "the segment of pool '"
-                            + request.name()
-                            + "' is on the heap, where the collector moves it; allocate it from an"
-                            + " Arena");
-        }
+        checkSegment(request.name(), segment);
         return add(
                 request.name(),
                 new Registration(
                         segment.address(),
                         segment.byteSize(),
                         request.access(),
-                        (offset, part, how) -> domain.register(segment.asSlice(offset, part), how),
+                        (offset, part, how) -> source.register(segment.asSlice(offset, part), how),
                         segment,
                         ownArena));
     }
 
+    /**
+     * Closes a pool once. When its regions cannot all be deregistered it stays in the tables, so
+     * that nobody takes its name or its range for free and closing can be tried again; but it is
+     * over for transfers and peers.
+     */
     void close(Pool pool) {
+        RuntimeException failure = null;
         synchronized (lock) {
-            if (pool.isClosed()) {
+            if (pools.get(pool.name()) != pool) {
                 return;
             }
             if (pool.registrations > 1) {
                 pool.registrations--;
                 return;
             }
-            pool.closeToHolds();
-            Registration registration = pool.registration();
-            if (registration.pools == 1) {
-                try {
-                    registration.deregister();
-                } catch (RuntimeException failure) {
-                    pool.reopenToHolds();
-                    throw failure;
-                }
-                ranges.remove(registration.address);
-                registeredBytes -= registration.lengthBytes;
+            if (!pool.isClosed()) {
+                pool.closeToHolds();
             }
-            registration.pools--;
-            pools.remove(pool.name());
             addressMap = null;
+            try {
+                leave(pool.registration());
+                pools.remove(pool.name());
+            } catch (VerbsException refused) {
+                failure =
+                        refused.with(
+                                pool
+                                        + " stays registered in part; close it again once the cause is gone");
+            } catch (RuntimeException refused) {
+                failure = refused;
+            }
         }
         tellListeners();
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /** Deregisters a range when its last pool leaves it. */
+    private void leave(Registration registration) {
+        if (registration.pools == 1) {
+            registration.deregister();
+            ranges.remove(registration.address);
+            registeredBytes -= registration.lengthBytes;
+        }
+        registration.pools--;
     }
 
     /** Reserves the name and the range, registers without the lock, then shows the pool. */
@@ -382,6 +415,7 @@ public final class MemoryRegistry implements AutoCloseable {
                             + wanted
                             + " is empty or passes the address space");
         }
+        checkRegionCount(name, wanted.lengthBytes);
         Registration registration;
         synchronized (lock) {
             waitWhile(() -> arriving.contains(name));
@@ -411,6 +445,49 @@ public final class MemoryRegistry implements AutoCloseable {
         Pool pool = show(name, registration);
         tellListeners();
         return pool;
+    }
+
+    /** Not left to the source, which is not asked when the range is registered already. */
+    private static void checkSegment(String name, MemorySegment segment) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(
+                    "the segment of pool '"
+                            + name
+                            + "' is on the heap, where the collector moves it; allocate it from an"
+                            + " Arena");
+        }
+        if (segment.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "the segment of pool '"
+                            + name
+                            + "' is read-only, which a device does not see; register the segment"
+                            + " that it is a view of, with access that does not write");
+        }
+        if (!segment.scope().isAlive()) {
+            throw new IllegalStateException(
+                    "the arena of pool '" + name + "' is closed: its memory is freed");
+        }
+    }
+
+    /**
+     * A pool of more regions could not be told to peers, and is refused before it costs anything.
+     */
+    private void checkRegionCount(String name, long lengthBytes) {
+        long regions = Math.ceilDiv(lengthBytes, maxRegionBytes);
+        if (regions > PoolDescriptor.MAX_REGIONS) {
+            throw new IllegalArgumentException(
+                    ("pool '%s' of %d bytes would be split into %d regions of %d bytes, more than %d;"
+                                    + " register it as several pools, or as longer regions:"
+                                    + " RegistryOptions.maxRegionBytes is %d, and the device allows %s")
+                            .formatted(
+                                    name,
+                                    lengthBytes,
+                                    regions,
+                                    maxRegionBytes,
+                                    PoolDescriptor.MAX_REGIONS,
+                                    options.maxRegionBytes(),
+                                    Long.toUnsignedString(source.maxRegionBytes())));
+        }
     }
 
     private Pool show(String name, Registration registration) {
@@ -453,6 +530,7 @@ public final class MemoryRegistry implements AutoCloseable {
 
     private static Pool again(Pool known, Registration wanted) {
         Registration registration = known.registration();
+        registration.checkUsable();
         if (!registration.sameRange(wanted) || !registration.access.equals(wanted.access)) {
             throw new IllegalArgumentException(
                     "%s with access %s is registered already; the same name cannot stand for %s with access %s"
@@ -467,6 +545,7 @@ public final class MemoryRegistry implements AutoCloseable {
                 ranges.lowerEntry(wanted.address + wanted.lengthBytes);
         Registration neighbour = below == null ? null : below.getValue();
         if (neighbour != null && neighbour.overlaps(wanted)) {
+            neighbour.checkUsable();
             if (!neighbour.sameRange(wanted)) {
                 throw new IllegalArgumentException(
                         "range " + wanted + " overlaps " + neighbour + ", which is registered");

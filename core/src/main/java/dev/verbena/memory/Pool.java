@@ -1,7 +1,6 @@
 package dev.verbena.memory;
 
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
@@ -125,9 +124,15 @@ public final class Pool implements AutoCloseable {
     /**
      * Holds the pool open for a transfer; allocates nothing.
      *
-     * @throws IllegalStateException if the pool is closed
+     * @throws IllegalStateException if the pool is closed, or its memory was freed before it
      */
     public void hold() {
+        if (registration.isFreed() && !isClosed()) {
+            throw new IllegalStateException(
+                    this
+                            + " has no memory any more: its arena was closed before the pool; keep"
+                            + " the arena open until the pool is closed");
+        }
         if (holds.incrementAndGet() < 0) {
             holds.decrementAndGet();
             throw new IllegalStateException(this + " is closed");
@@ -151,8 +156,13 @@ public final class Pool implements AutoCloseable {
      * Closes the pool: deregisters its memory, unless the same range is registered under another
      * name too, or was registered more often than closed. Does nothing if it is closed already.
      *
+     * <p>If deregistering fails, all regions that can be deregistered are, and the pool can be
+     * neither held nor reached any more, but its name and range stay taken and its memory must stay
+     * allocated until it has been closed again.
+     *
      * @throws IllegalStateException if transfers in flight hold it; await them first
-     * @throws dev.verbena.verbs.VerbsException if deregistering fails. Verb: ibv_dereg_mr(3)
+     * @throws dev.verbena.verbs.VerbsException if deregistering fails: EBUSY or EINVAL while a
+     *     memory window is bound to it. Verb: ibv_dereg_mr(3)
      */
     @Override
     public void close() {
@@ -164,7 +174,7 @@ public final class Pool implements AutoCloseable {
         return "pool '" + name + "' (" + registration + ")";
     }
 
-    List<MemoryRegion> regions() {
+    List<RegionSource.Region> regions() {
         return registration.regions.join();
     }
 
@@ -186,9 +196,5 @@ public final class Pool implements AutoCloseable {
                             + " transfers in flight; await them, or close their peer, before the"
                             + " pool");
         }
-    }
-
-    void reopenToHolds() {
-        holds.getAndAdd(CLOSED);
     }
 }

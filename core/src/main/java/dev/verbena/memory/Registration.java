@@ -1,7 +1,6 @@
 package dev.verbena.memory;
 
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -16,35 +15,43 @@ import org.jspecify.annotations.Nullable;
  * range. The registry guards its fields by its own lock, but for the regions, which appear once.
  */
 final class Registration {
-    /** Where a range comes from, and so how a part of it is registered. */
-    interface Source {
-        MemoryRegion register(long offset, long lengthBytes, Set<Access> access);
+    /** What a range is, and so how a part of it is registered. */
+    interface Parts {
+        RegionSource.Region register(long offset, long lengthBytes, Set<Access> access);
     }
 
     final long address;
     final long lengthBytes;
     final Set<Access> access;
-    final Source source;
+    final Parts parts;
     final @Nullable MemorySegment segment;
     final @Nullable Arena ownArena;
-    final CompletableFuture<List<MemoryRegion>> regions = new CompletableFuture<>();
+    final CompletableFuture<List<RegionSource.Region>> regions = new CompletableFuture<>();
 
     /** How many pools name this range. */
     int pools;
+
+    /** Whether deregistering has begun, which ends with the range's last pool unless it fails. */
+    private boolean deregistering;
 
     Registration(
             long address,
             long lengthBytes,
             Set<Access> access,
-            Source source,
+            Parts parts,
             @Nullable MemorySegment segment,
             @Nullable Arena ownArena) {
         this.address = address;
         this.lengthBytes = lengthBytes;
         this.access = Set.copyOf(access);
-        this.source = source;
+        this.parts = parts;
         this.segment = segment;
         this.ownArena = ownArena;
+    }
+
+    /** Whether the memory was freed while it is registered, as far as the JVM knows. */
+    boolean isFreed() {
+        return segment != null && !segment.scope().isAlive();
     }
 
     boolean sameRange(Registration other) {
@@ -58,14 +65,14 @@ final class Registration {
 
     /** Registers the range in parts of at most so many bytes; on failure nothing stays. */
     void registerRegions(long maxRegionBytes) {
-        List<MemoryRegion> done = new ArrayList<>();
+        List<RegionSource.Region> done = new ArrayList<>();
         try {
             for (long offset = 0; offset < lengthBytes; offset += maxRegionBytes) {
                 long part = Math.min(maxRegionBytes, lengthBytes - offset);
-                done.add(source.register(offset, part, access));
+                done.add(parts.register(offset, part, access));
             }
         } catch (RuntimeException | Error failure) {
-            for (MemoryRegion region : done) {
+            for (RegionSource.Region region : done) {
                 try {
                     region.close();
                 } catch (RuntimeException closing) {
@@ -94,8 +101,48 @@ final class Registration {
         }
     }
 
+    /**
+     * Refuses a further pool over the range when its regions are not what they should be.
+     *
+     * @throws IllegalStateException if some are deregistered and others could not be, or if the
+     *     memory was freed: the device keeps the old pages, whatever is at the addresses now
+     */
+    void checkUsable() {
+        if (isFreed()) {
+            throw new IllegalStateException(
+                    "range "
+                            + this
+                            + " is still registered for memory that is freed, as its arena was"
+                            + " closed before its pools; close those first");
+        }
+        if (deregistering) {
+            throw new IllegalStateException(
+                    "range "
+                            + this
+                            + " is still registered in part, since closing its pool failed; close"
+                            + " that pool again");
+        }
+    }
+
+    /**
+     * Deregisters all regions that it can, and frees the memory if it is ours and no region is
+     * left. May be called again after a failure.
+     *
+     * @throws RuntimeException what the first region that is left failed with
+     */
     void deregister() {
-        regions.join().forEach(MemoryRegion::close);
+        deregistering = true;
+        RuntimeException failure = null;
+        for (RegionSource.Region region : regions.join()) {
+            try {
+                region.close();
+            } catch (RuntimeException refused) {
+                failure = failure == null ? refused : failure;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
         if (ownArena != null) {
             ownArena.close();
         }

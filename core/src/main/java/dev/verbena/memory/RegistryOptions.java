@@ -3,8 +3,9 @@ package dev.verbena.memory;
 /**
  * How a registry registers.
  *
- * @param maxRegionBytes longest memory region; longer pools are split. Some devices lose a third of
- *     their bandwidth on regions above 4 GiB, so the default is less
+ * @param maxRegionBytes longest memory region; longer pools are split, into at most {@link
+ *     PoolDescriptor#MAX_REGIONS}. Some devices lose a third of their bandwidth on regions above 4
+ *     GiB, so the default is less
  * @param parallelism threads of a batch registration, above 0
  */
 public record RegistryOptions(long maxRegionBytes, int parallelism) {

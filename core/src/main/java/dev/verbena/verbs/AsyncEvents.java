@@ -45,7 +45,7 @@ public final class AsyncEvents implements AutoCloseable {
     /**
      * Waits for an event.
      *
-     * @param timeoutNanos longest wait in nanoseconds, at millisecond resolution
+     * @param timeoutNanos longest wait in nanoseconds, at millisecond resolution; none below that
      * @return the event, or null if the time was up or the events were woken
      * @throws IllegalStateException if closed, or another thread waits
      * @throws VerbsException if the event cannot be read. Verb: ibv_get_async_event(3)

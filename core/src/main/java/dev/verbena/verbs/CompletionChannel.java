@@ -63,7 +63,7 @@ public final class CompletionChannel implements AutoCloseable {
      * completions, until {@link #wake}, or until the time is up. Events are taken and acknowledged
      * here; which queue they were of is not told, as one poll of each is cheaper than a table.
      *
-     * @param timeoutNanos longest wait in nanoseconds, at millisecond resolution
+     * @param timeoutNanos longest wait in nanoseconds, at millisecond resolution; none below that
      * @return true if there was an event
      * @throws IllegalStateException if the channel is closed, or another thread waits on it
      * @throws VerbsException if waiting fails. Verb: ibv_get_cq_event(3)

@@ -122,6 +122,7 @@ public final class Device implements AutoCloseable {
      * @param port number from 1 to {@link DeviceAttributes#portCount}
      * @return its state now
      * @throws IllegalArgumentException if there is no such port
+     * @throws IllegalStateException if the device is closed
      * @throws VerbsException if the verb fails. Verb: ibv_query_port(3)
      */
     public PortAttributes port(int port) {
@@ -145,6 +146,7 @@ public final class Device implements AutoCloseable {
      * @param port number from 1
      * @return its entries that are not empty, in order of index
      * @throws IllegalArgumentException if there is no such port
+     * @throws IllegalStateException if the device is closed
      * @throws VerbsException if the table cannot be read. Verb: ibv_query_gid_ex(3)
      */
     public List<Gid> gids(int port) {
@@ -177,6 +179,7 @@ public final class Device implements AutoCloseable {
      * Allocates a protection domain: the set of memory and queue pairs that may work together.
      *
      * @return a new domain, to be closed before the device
+     * @throws IllegalStateException if the device is closed
      * @throws VerbsException if there are too many. Verb: ibv_alloc_pd(3)
      */
     public ProtectionDomain allocateProtectionDomain() {
@@ -187,6 +190,7 @@ public final class Device implements AutoCloseable {
      * Creates a channel on which completion queues announce completions.
      *
      * @return a new channel, to be closed before the device
+     * @throws IllegalStateException if the device is closed
      * @throws VerbsException if the verb fails. Verb: ibv_create_comp_channel(3)
      */
     public CompletionChannel createCompletionChannel() {
@@ -200,6 +204,7 @@ public final class Device implements AutoCloseable {
      *     all queue pairs that use it, since failed ones complete even when unsignalled
      * @return a new queue, to be closed after its queue pairs and before the device
      * @throws IllegalArgumentException if the device cannot have as many entries
+     * @throws IllegalStateException if the device is closed
      * @throws VerbsException if the verb fails. Verb: ibv_create_cq(3)
      */
     public CompletionQueue createCompletionQueue(int entries) {
@@ -211,7 +216,9 @@ public final class Device implements AutoCloseable {
      * fail, the device's end. One listener a device; events before it are kept by the kernel.
      *
      * @return the events, to be closed before the device
-     * @throws VerbsException if the event file cannot be made non-blocking
+     * @throws IllegalStateException if the device is closed
+     * @throws VerbsException if the event file cannot be made non-blocking, or there are too many
+     *     open files
      */
     public AsyncEvents asyncEvents() {
         return new AsyncEvents(this);

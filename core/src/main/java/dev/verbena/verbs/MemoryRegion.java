@@ -21,6 +21,7 @@ public final class MemoryRegion implements AutoCloseable {
     private final long lengthBytes;
     private final int localKey;
     private final int remoteKey;
+    private final int accessFlags;
     private final MemorySegment mr;
     private final Lifetime lifetime;
 
@@ -29,21 +30,41 @@ public final class MemoryRegion implements AutoCloseable {
     private final @Nullable MemorySegment memory;
 
     private MemoryRegion(
-            ProtectionDomain domain,
             MemorySegment mr,
             long address,
             long lengthBytes,
-            @Nullable MemorySegment memory) {
+            int accessFlags,
+            @Nullable MemorySegment memory,
+            Lifetime lifetime) {
         this.mr = mr;
         this.address = address;
         this.lengthBytes = lengthBytes;
         this.localKey = ibv_mr.lkey(mr);
         this.remoteKey = ibv_mr.rkey(mr);
+        this.accessFlags = accessFlags;
         this.memory = memory;
-        this.lifetime =
-                domain.lifetime()
-                        .childOfEntered(() ->
-                                "memory region 0x%x+%d".formatted(this.address, this.lengthBytes));
+        this.lifetime = lifetime;
+    }
+
+    private static MemoryRegion of(
+            ProtectionDomain domain,
+            MemorySegment mr,
+            long address,
+            long lengthBytes,
+            Set<Access> access,
+            @Nullable MemorySegment memory) {
+        Lifetime lifetime = domain.lifetime().childOfEntered(() -> describe(address, lengthBytes));
+        return new MemoryRegion(mr, address, lengthBytes, Access.flags(access), memory, lifetime);
+    }
+
+    /** For a test that stands in for the driver: wraps a region made up in memory. */
+    static MemoryRegion wrap(MemorySegment mr, long address, long lengthBytes, Set<Access> access) {
+        Lifetime lifetime = Lifetime.root(() -> describe(address, lengthBytes));
+        return new MemoryRegion(mr, address, lengthBytes, Access.flags(access), null, lifetime);
+    }
+
+    private static String describe(long address, long lengthBytes) {
+        return "memory region 0x%x+%d".formatted(address, lengthBytes);
     }
 
     static MemoryRegion ofSegment(
@@ -56,10 +77,11 @@ public final class MemoryRegion implements AutoCloseable {
         if (!segment.scope().isAlive()) {
             throw new IllegalStateException("the segment's arena is closed: its memory is freed");
         }
-        int flags = Access.flags(access);
-        if (segment.isReadOnly() && (flags & Access.LOCAL_WRITE.flag()) != 0) {
+        if (segment.isReadOnly()) {
             throw new IllegalArgumentException(
-                    "the segment is read-only, but " + access + " lets a device write to it");
+                    "the segment is read-only, which a device does not see; register the segment"
+                            + " that it is a view of, with access that does not write, or the"
+                            + " address of memory that is mapped read-only");
         }
         return ofAddress(domain, segment.address(), segment.byteSize(), access, segment);
     }
@@ -82,7 +104,7 @@ public final class MemoryRegion implements AutoCloseable {
             if (mr.equals(MemorySegment.NULL)) {
                 throw failure("ibv_reg_mr", domain, address, lengthBytes, access);
             }
-            return new MemoryRegion(domain, mr, address, lengthBytes, memory);
+            return of(domain, mr, address, lengthBytes, access, memory);
         } finally {
             domain.lifetime().exit();
         }
@@ -113,7 +135,7 @@ public final class MemoryRegion implements AutoCloseable {
             if (mr.equals(MemorySegment.NULL)) {
                 throw failure("ibv_reg_dmabuf_mr", domain, address, lengthBytes, access);
             }
-            return new MemoryRegion(domain, mr, address, lengthBytes, null);
+            return of(domain, mr, address, lengthBytes, access, null);
         } finally {
             domain.lifetime().exit();
         }
@@ -163,9 +185,16 @@ public final class MemoryRegion implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close(() ->
-                VerbsException.check(
-                        "ibv_dereg_mr", VerbsCalls.ibv_dereg_mr(mr), lifetime.toString()));
+        lifetime.close(() -> {
+            int result = VerbsCalls.ibv_dereg_mr(mr);
+            if (result != 0) {
+                throw new VerbsException(
+                        "ibv_dereg_mr",
+                        result,
+                        lifetime.toString(),
+                        "free the memory windows that are bound to it first");
+            }
+        });
     }
 
     @Override
@@ -179,6 +208,10 @@ public final class MemoryRegion implements AutoCloseable {
 
     Lifetime lifetime() {
         return lifetime;
+    }
+
+    boolean allows(Access access) {
+        return (accessFlags & access.flag()) == access.flag();
     }
 
     private static void checkRange(long address, long lengthBytes) {

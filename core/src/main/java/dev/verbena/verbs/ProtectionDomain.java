@@ -49,11 +49,11 @@ public final class ProtectionDomain implements AutoCloseable {
      * <p>Cost: one system call that touches every page: about a quarter of a millisecond a MiB when
      * the pages are not there yet.
      *
-     * @param segment native memory, writable if the access asks for writing
+     * @param segment native memory that is not read-only: whether a device writes is for the access
+     *     to say, and older kernels refuse to pin some memory that is mapped read-only
      * @param access what peers may do; empty for memory that only this device reads
      * @return the region, to be closed before the memory is freed
-     * @throws IllegalArgumentException if the segment is on the heap, empty, or read-only with
-     *     access that writes
+     * @throws IllegalArgumentException if the segment is on the heap, empty or read-only
      * @throws IllegalStateException if the segment's arena is closed, or the domain is
      * @throws VerbsException ENOMEM when memory may not be pinned (RLIMIT_MEMLOCK) or the device is
      *     full; EINVAL for access the device does not know. Verb: ibv_reg_mr(3)
@@ -72,6 +72,7 @@ public final class ProtectionDomain implements AutoCloseable {
      * @param access what peers may do
      * @return the region
      * @throws IllegalArgumentException if the length is not above 0 or passes the address space
+     * @throws IllegalStateException if the domain is closed
      * @throws VerbsException as {@link #register}, and EFAULT. Verb: ibv_reg_mr(3)
      */
     public MemoryRegion registerAddress(long address, long lengthBytes, Set<Access> access) {
@@ -88,7 +89,9 @@ public final class ProtectionDomain implements AutoCloseable {
      *     offset within a page must be that of {@code offset}
      * @param access what peers may do
      * @return the region
-     * @throws IllegalArgumentException if a number is out of range
+     * @throws IllegalArgumentException if the file or the offset is negative, or the range is empty
+     *     or passes the address space
+     * @throws IllegalStateException if the domain is closed
      * @throws dev.verbena.bindings.VerbsUnavailableException if libibverbs is older than 1.12
      * @throws VerbsException EBADF if the file is no dma-buf, EOPNOTSUPP if the driver cannot.
      *     Verb: ibv_reg_dmabuf_mr(3)
@@ -123,16 +126,17 @@ public final class ProtectionDomain implements AutoCloseable {
     }
 
     /**
-     * Allocates a memory window, to be bound over part of a region.
+     * Allocates a memory window, to be {@linkplain MemoryWindow#bind bound} over part of a region.
      *
-     * @param type 1 for a window that a verb binds and any queue pair may use, 2 for one that a
-     *     work request binds and that belongs to one queue pair
+     * @param type 1 for a window that peers may use through any queue pair of the domain, 2 for one
+     *     that serves the queue pair through which it is bound
      * @return the window, not bound yet
      * @throws IllegalArgumentException if the type is another
+     * @throws IllegalStateException if the domain is closed
      * @throws VerbsException if the device has no windows or no more of them. Verb: ibv_alloc_mw(3)
      */
     public MemoryWindow allocateMemoryWindow(int type) {
-        return new MemoryWindow(this, type);
+        return MemoryWindow.allocate(this, type);
     }
 
     /**

@@ -190,6 +190,7 @@ public final class QueuePair implements AutoCloseable {
      * Asks the device for the state.
      *
      * @return the state now
+     * @throws IllegalStateException if the queue pair is closed
      * @throws VerbsException if the verb fails. Verb: ibv_query_qp(3)
      */
     public synchronized QueuePairState queryState() {
@@ -249,7 +250,8 @@ public final class QueuePair implements AutoCloseable {
      *
      * @param port the device's port, from 1
      * @param access what the peer may do over this queue pair
-     * @throws IllegalStateException if it is not in RESET
+     * @throws IllegalStateException if it is not in RESET, or closed
+     * @throws IllegalArgumentException if the port is not 0 to 255
      * @throws VerbsException if the device refuses. Verb: ibv_modify_qp(3)
      */
     public void initialize(int port, Set<Access> access) {
@@ -265,6 +267,7 @@ public final class QueuePair implements AutoCloseable {
      * Stops the queue pair: every outstanding work request completes, those not done as flushed.
      * Does nothing in RESET, where nothing is outstanding.
      *
+     * @throws IllegalStateException if the queue pair is closed, unless there was nothing to do
      * @throws VerbsException if the device refuses. Verb: ibv_modify_qp(3)
      */
     public synchronized void stop() {
@@ -352,10 +355,13 @@ public final class QueuePair implements AutoCloseable {
             chain.enter();
             try {
                 receives.cut(count - 1);
-                result =
-                        VerbsInline.ibv_post_recv(
-                                qpAddress, receives.address(0), receives.badRequestAddress());
-                receives.join(count - 1);
+                try {
+                    result =
+                            VerbsInline.ibv_post_recv(
+                                    qpAddress, receives.address(0), receives.badRequestAddress());
+                } finally {
+                    receives.join(count - 1);
+                }
             } finally {
                 chain.exit();
             }
@@ -387,6 +393,15 @@ public final class QueuePair implements AutoCloseable {
     @Override
     public String toString() {
         return lifetime.toString();
+    }
+
+    /** The native handle; only between enter and exit of {@link #lifetime}. */
+    MemorySegment handle() {
+        return qp;
+    }
+
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     private static void checkLimits(Device device, QueuePairOptions options) {

@@ -15,7 +15,9 @@ import java.util.Objects;
  * are read in place by index.
  *
  * <p>Life: make once, poll into it again and again, {@link #close}. For one thread at a time.
- * Polling and reading allocate nothing.
+ * Polling and reading allocate nothing. What reads a completion throws {@link
+ * IndexOutOfBoundsException} for an index that is not below {@link #count}, and {@link
+ * IllegalStateException} once the room is closed.
  */
 public final class WorkCompletions implements AutoCloseable {
     private static final long SIZE = ibv_wc.sizeof();

@@ -185,6 +185,8 @@ public final class WorkRequests implements AutoCloseable {
      *
      * @param slot which slot
      * @param immediate in this machine's byte order
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
      */
     public void immediate(int slot, int immediate) {
         ring.set(NETWORK_INT, slot * WR_SIZE + IMM_DATA, immediate);
@@ -200,6 +202,8 @@ public final class WorkRequests implements AutoCloseable {
      * Marks a slot, already filled, as signalled.
      *
      * @param slot which slot
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
      */
     public void signal(int slot) {
         ring.set(INT, slot * WR_SIZE + SEND_FLAGS, SIGNALED);

@@ -216,6 +216,19 @@ public final class VerbsDouble implements AutoCloseable {
         return log.stream().filter(r -> r.queuePairNumber == queuePair.number()).toList();
     }
 
+    /**
+     * Gives the send work request that one queue pair took last, with the fields that the log
+     * lacks.
+     *
+     * @param queuePair one of this device's
+     * @return the driver's copy, an {@code ibv_send_wr}; overwritten by later ones
+     */
+    synchronized MemorySegment lastTaken(QueuePair queuePair) {
+        Pair pair = pair(queuePair);
+        long offset = pair.slot(pair.tail - 1) * ibv_send_wr.sizeof();
+        return pair.requests.asSlice(offset, ibv_send_wr.sizeof());
+    }
+
     /** Forgets the log; the counts go on. */
     public synchronized void forgetPosted() {
         log.clear();
