@@ -371,8 +371,9 @@ public final class BatchPoster implements AutoCloseable {
     @Override
     public void close() {
         fail(FailureReason.CLOSED, "this side closed the connection", null);
-        long deadline = System.nanoTime() + options.drainDeadline().toNanos();
-        while (progress() && System.nanoTime() - deadline < 0) {
+        long start = System.nanoTime();
+        long limit = PosterOptions.nanos(options.drainDeadline());
+        while (progress() && System.nanoTime() - start < limit) {
             LockSupport.parkNanos(CLOSING_TICK_NANOS);
         }
         lock.lock();
@@ -405,7 +406,8 @@ public final class BatchPoster implements AutoCloseable {
     }
 
     void await(Transfer transfer, long withoutProgressNanos) throws InterruptedException {
-        long patience = Math.min(withoutProgressNanos, options.progressDeadline().toNanos());
+        long patience =
+                Math.min(withoutProgressNanos, PosterOptions.nanos(options.progressDeadline()));
         ProgressThread thread = progressThread;
         if (!spin(transfer, thread)) {
             // The progress thread ends the transfer; without one this thread does, at each turn.
@@ -428,7 +430,7 @@ public final class BatchPoster implements AutoCloseable {
         }
         try {
             long start = System.nanoTime();
-            long limit = options.spin().toNanos();
+            long limit = PosterOptions.nanos(options.spin());
             while (!transfer.isDone()) {
                 progress();
                 if (System.nanoTime() - start > limit) {

@@ -1,9 +1,11 @@
 package dev.verbena.transfer;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
- * How a peer's transfers are posted.
+ * How a peer's transfers are posted. A duration of centuries, which nanoseconds cannot count, means
+ * for ever.
  *
  * @param sendRequests work requests outstanding on one queue pair, a power of two
  * @param maxSge most pieces of local memory in one work request; the device may allow fewer
@@ -106,5 +108,10 @@ public record PosterOptions(
                 progressDeadline,
                 drainDeadline,
                 spin);
+    }
+
+    /** A duration in nanoseconds; the most there are if it is longer, which is for ever. */
+    static long nanos(Duration duration) {
+        return TimeUnit.NANOSECONDS.convert(duration);
     }
 }

@@ -441,9 +441,9 @@ final class PosterQueues {
 
     void checkDeadlines(long now) {
         Stop stopped = stop;
-        long drain = options.drainDeadline().toNanos();
+        long drain = PosterOptions.nanos(options.drainDeadline());
         if (stopped == null) {
-            stopWithoutProgress(now, options.progressDeadline().toNanos());
+            stopWithoutProgress(now, PosterOptions.nanos(options.progressDeadline()));
         } else if (attemptsToDestroy == 0) {
             if (!underWay.isEmpty() && now - stopped.atNanos > drain) {
                 destroyQueuePairs();

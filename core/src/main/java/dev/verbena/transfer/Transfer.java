@@ -41,9 +41,7 @@ public final class Transfer {
     private int immediatesPosted;
     private @Nullable Failure failure;
 
-    private long bytesRetired;
-
-    /** What {@link #bytesRetired} was last: for the readers of the bar. */
+    /** Written under the lock only, read by anybody. */
     private volatile long bytesDone;
 
     /** Why a transfer fails, until its last work request has ended. */
@@ -123,7 +121,8 @@ public final class Transfer {
      * shorter deadline than the poster's own. As any failure of a peer, this stops the queue pairs
      * and so ends all transfers to the peer.
      *
-     * @param withoutProgress longest time without any work request of the peer completing
+     * @param withoutProgress longest time without any work request of the peer completing; if
+     *     longer than the poster's deadline, that one counts
      * @throws IllegalArgumentException if the time is not above 0
      * @throws TransferException if it has failed
      * @throws InterruptedException if this thread is interrupted; the transfer goes on
@@ -132,7 +131,7 @@ public final class Transfer {
         if (!withoutProgress.isPositive()) {
             throw new IllegalArgumentException(withoutProgress + " is not above 0");
         }
-        poster.await(this, withoutProgress.toNanos());
+        poster.await(this, PosterOptions.nanos(withoutProgress));
     }
 
     /**
@@ -152,8 +151,17 @@ public final class Transfer {
 
     /**
      * Gives the end as a stage, which completes with this transfer or with a {@link
-     * TransferException}. What hangs on it runs on the thread that makes progress: it should be
-     * short, and may post further transfers.
+     * TransferException}.
+     *
+     * <p>What hangs on the stage runs on whichever thread finds the end: the node's progress
+     * thread, one that waits for a transfer to the same peer, posts one, cancels one or polls one,
+     * one that closes or loses the peer; or, if the transfer has ended already, on the one that
+     * adds it. It holds no lock of this library, but perhaps one of the caller's, as when it runs
+     * within a post. So it should be short, since other peers may wait for that thread; it may
+     * post, cancel, wait for other transfers, fill the batch anew and close the pools. It must not
+     * close the peer or the node, or wait for another thread that does: that thread may wait for
+     * this one. Hand that to a thread of its own, as with {@link
+     * CompletionStage#whenCompleteAsync}.
      *
      * @return the stage
      */
@@ -227,8 +235,8 @@ public final class Transfer {
 
     void chainEnded(long bytes) {
         chainsOutstanding--;
-        bytesRetired += bytes;
-        bytesDone = bytesRetired;
+        long before = bytesDone;
+        bytesDone = before + bytes;
     }
 
     /** Nothing more will be posted, whether all was or the rest never will be. */

@@ -241,6 +241,34 @@ class PosterDeadlineTest {
         }
     }
 
+    /** More nanoseconds than a long counts are no error, and do not strike. */
+    @Test
+    void deadlinesOfCenturiesMeanForEver() throws Exception {
+        Duration forEver = Duration.ofSeconds(Long.MAX_VALUE);
+        PosterOptions options = Shape.OPTIONS;
+        PosterOptions patient =
+                new PosterOptions(
+                        options.sendRequests(),
+                        options.maxSge(),
+                        options.chainRequests(),
+                        options.receiveRequests(),
+                        forEver,
+                        forEver,
+                        forEver);
+        try (PosterRig rig = new PosterRig(Shape.of(2).with(patient)).filled(1)) {
+            Transfer transfer = rig.write(rig.scattered(30, 16));
+            transfer.await(forEver);
+            rig.assertTruthful(transfer);
+
+            rig.device.hold();
+            Transfer closed = rig.write(rig.scattered(30, 16));
+            rig.poster.progress();
+            assertThat(rig.poster.isOpen()).isTrue();
+            rig.poster.close();
+            assertThat(closed.failure().reason()).isEqualTo(FailureReason.CLOSED);
+        }
+    }
+
     /** Time in which nobody looked is no lack of progress: completions may be there to be taken. */
     @Test
     void completionsThatNobodyTookYetCountAsProgress() throws Exception {

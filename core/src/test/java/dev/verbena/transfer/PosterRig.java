@@ -203,7 +203,9 @@ final class PosterRig implements AutoCloseable {
         for (int block = 0; block < batch.size(); block++) {
             BlockOutcome outcome = failure == null ? BlockOutcome.DONE : failure.outcome(block);
             if (outcome == BlockOutcome.DONE) {
-                assertThat(moved(batch, block)).as("block %d is done", block).isTrue();
+                if (!moved(batch, block)) {
+                    throw new AssertionError("block " + block + " is called done and is not");
+                }
             } else if (outcome == BlockOutcome.NOT_DONE) {
                 long offset = batch.remoteAddress(block) - remote.address();
                 assertThat(

@@ -176,6 +176,36 @@ class PosterThreadsTest {
         assertThatThrownBy(rig::close).hasMessageContaining("in flight");
     }
 
+    /** Of the thread that adds it, too, if there is nothing left to wait for. */
+    @Test
+    void aCallbackRunsOnWhicheverThreadFindsTheEndAndWithoutTheLock() throws Exception {
+        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+            Thread here = Thread.currentThread();
+            List<Thread> ran = Collections.synchronizedList(new ArrayList<>());
+            Transfer first = rig.write(rig.scattered(2, 16));
+            first.completion()
+                    .thenRun(() -> {
+                        ran.add(Thread.currentThread());
+                        // Another thread gets in meanwhile.
+                        Thread other = Thread.ofPlatform().start(() -> rig.poster.isOpen());
+                        join(other);
+                    });
+            // Takes completions, and so finds the end.
+            rig.write(rig.scattered(2, 16)).cancel("as meant");
+            first.completion().thenRun(() -> ran.add(Thread.currentThread()));
+
+            assertThat(ran).containsExactly(here, here);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
     @Test
     void anInterruptEndsTheWaitAndNotTheTransfer() throws Exception {
         try (PosterRig rig = new PosterRig(Shape.of(1))) {
