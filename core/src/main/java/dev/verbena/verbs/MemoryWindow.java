@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
  * completion has come, a peer may find the window as it was before. A request that fails stops its
  * queue pair like any other, and leaves a window that can only be closed.
  *
+ * <p>Devices hold peers to the window's range; soft-RoCE does not, and lets them reach all of the
+ * region by a window's key (Linux 6.1, {@code check_rkey} of {@code rxe_resp.c}).
+ *
  * <p>Source: {@code ibv_alloc_mw(3)}, {@code ibv_bind_mw(3)}, {@code ibv_post_send(3)}.
  */
 public final class MemoryWindow implements AutoCloseable {
