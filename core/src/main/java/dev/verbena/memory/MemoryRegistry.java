@@ -56,7 +56,7 @@ public final class MemoryRegistry implements AutoCloseable {
      * @throws IllegalArgumentException if the device cannot register as much as a page
      */
     public MemoryRegistry(ProtectionDomain domain, RegistryOptions options) {
-        this(new DomainRegions(domain), options);
+        this(RegionSource.of(domain), options);
     }
 
     /**

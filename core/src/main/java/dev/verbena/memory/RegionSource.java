@@ -1,6 +1,7 @@
 package dev.verbena.memory;
 
 import dev.verbena.verbs.Access;
+import dev.verbena.verbs.ProtectionDomain;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
@@ -30,6 +31,16 @@ public interface RegionSource {
         public void close() {
             deregister.run();
         }
+    }
+
+    /**
+     * Makes a source of the memory regions of a protection domain.
+     *
+     * @param domain where memory is registered; stays the caller's
+     * @return the source
+     */
+    static RegionSource of(ProtectionDomain domain) {
+        return new DomainRegions(domain);
     }
 
     /**

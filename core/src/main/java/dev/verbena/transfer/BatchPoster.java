@@ -3,8 +3,8 @@ package dev.verbena.transfer;
 import dev.verbena.memory.AddressMap;
 import dev.verbena.memory.Pool;
 import dev.verbena.memory.RemotePool;
-import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.CompletionSource;
+import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.QueuePairOptions;
 import dev.verbena.verbs.VerbsException;
 import java.lang.System.Logger;
@@ -107,8 +107,8 @@ public final class BatchPoster implements AutoCloseable {
      * @throws VerbsException if the receives cannot be posted. Verb: ibv_post_recv(3)
      */
     public BatchPoster(
-            List<QueuePair> queuePairs,
-            CompletionQueue completionQueue,
+            List<? extends Endpoint> queuePairs,
+            CompletionSource completionQueue,
             long maxMessageBytes,
             PosterOptions options,
             Listener listener) {
@@ -123,8 +123,8 @@ public final class BatchPoster implements AutoCloseable {
     }
 
     private static void check(
-            List<QueuePair> queuePairs,
-            CompletionQueue completionQueue,
+            List<? extends Endpoint> queuePairs,
+            CompletionSource completionQueue,
             long maxMessageBytes,
             PosterOptions options) {
         int count = queuePairs.size();
@@ -137,7 +137,7 @@ public final class BatchPoster implements AutoCloseable {
                     "maxMessageBytes=" + maxMessageBytes + " must be above 0");
         }
         int sge = queuePairs.getFirst().options().sendSge();
-        for (QueuePair pair : queuePairs) {
+        for (Endpoint pair : queuePairs) {
             QueuePairOptions size = pair.options();
             if (size.sendSge() != sge) {
                 throw new IllegalArgumentException(
@@ -477,7 +477,7 @@ public final class BatchPoster implements AutoCloseable {
         Transfer transfer;
         while ((transfer = ended.poll()) != null) {
             try {
-                transfer.end();
+                Callbacks.run(transfer::end);
             } catch (RuntimeException | Error failure) {
                 // As when memory has run out: it is told by a later turn, behind the others.
                 ended.add(transfer);
@@ -490,7 +490,7 @@ public final class BatchPoster implements AutoCloseable {
     /** Whatever a listener throws, an error too, must not keep others from being told. */
     private static void tell(Runnable listening) {
         try {
-            listening.run();
+            Callbacks.run(listening);
         } catch (Throwable failure) {
             LOG.log(Level.ERROR, "a listener failed", failure);
         }

@@ -10,4 +10,8 @@ final class ControlProtocolException extends IOException {
     ControlProtocolException(String message) {
         super(message);
     }
+
+    ControlProtocolException(String message, Throwable cause) {
+        super(message, cause);
+    }
 }

@@ -2,9 +2,6 @@ package dev.verbena.transfer;
 
 import dev.verbena.memory.MemoryRegistry;
 import dev.verbena.verbs.AsyncEvent;
-import dev.verbena.verbs.AsyncEvents;
-import dev.verbena.verbs.Device;
-import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.VerbsException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -23,6 +20,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -40,7 +38,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Node implements AutoCloseable {
     private static final Logger LOG = System.getLogger(Node.class.getName());
-    private static final long EVENT_WAIT_NANOS = Duration.ofSeconds(10).toNanos();
 
     /** How long a message waits for somebody to hear its topic. */
     private static final Duration LISTENER_WAIT = Duration.ofSeconds(5);
@@ -50,11 +47,9 @@ public final class Node implements AutoCloseable {
 
     private final NodeOptions options;
     private final long incarnation = new SecureRandom().nextLong();
-    private final NodeResources resources;
+    private final Fabric fabric;
     private final MemoryRegistry registry;
     private final ProgressThread progress;
-    private final AsyncEvents events;
-    private final Thread eventThread;
     private final @Nullable ControlListener listener;
 
     private final List<Peer> peers = new CopyOnWriteArrayList<>();
@@ -68,18 +63,17 @@ public final class Node implements AutoCloseable {
     private final AtomicBoolean announcing = new AtomicBoolean();
     private final Object announceLock = new Object();
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final CountDownLatch closedCompletely = new CountDownLatch(1);
 
     /** Handshakes that have built something of the device; also guards the turn to closed. */
     private final Set<Joining> joinings = new HashSet<>();
 
-    private Node(NodeOptions options, NodeResources resources) throws IOException {
+    private Node(NodeOptions options, Fabric fabric) throws IOException {
         this.options = options;
-        this.resources = resources;
-        this.registry = new MemoryRegistry(resources.domain(), options.registry());
-        this.events = resources.device().asyncEvents();
-        this.progress = new ProgressThread("verbena-progress", resources.channel());
-        this.eventThread =
-                Thread.ofPlatform().daemon().name("verbena-events").start(this::watchEvents);
+        this.fabric = fabric;
+        this.registry = new MemoryRegistry(fabric.regions(), options.registry());
+        this.progress = new ProgressThread("verbena-progress", fabric.events());
+        fabric.watch(this::handle);
         registry.onChange(this::announceSoon);
         try {
             InetSocketAddress address = options.listenAddress().orElse(null);
@@ -89,7 +83,7 @@ public final class Node implements AutoCloseable {
                             : ControlListener.bind(address, options.control(), this::greet);
         } catch (IOException | RuntimeException failure) {
             closed.set(true);
-            closeResources();
+            progress.close();
             throw failure;
         }
     }
@@ -107,28 +101,13 @@ public final class Node implements AutoCloseable {
      * @throws IOException if the address to listen on cannot be bound
      */
     public static Node open(NodeOptions options) throws IOException {
-        String device = options.device().orElseGet(Node::onlyDevice);
-        NodeResources resources = NodeResources.open(device, options.port());
+        Fabric fabric = options.isTcp() ? TcpFabric.open(options) : VerbsFabric.open(options);
         try {
-            return new Node(options, resources);
+            return new Node(options, fabric);
         } catch (IOException | RuntimeException failure) {
-            resources.close();
+            fabric.close();
             throw failure;
         }
-    }
-
-    private static String onlyDevice() {
-        List<String> names = Device.names();
-        if (names.isEmpty()) {
-            throw new IllegalStateException(
-                    "this machine has no RDMA device: load the driver of its adapter, or make a"
-                            + " soft-RoCE device with 'rdma link add rxe0 type rxe netdev eth0'");
-        }
-        if (names.size() > 1) {
-            throw new IllegalArgumentException(
-                    "this machine has several RDMA devices, choose one of " + names);
-        }
-        return names.getFirst();
     }
 
     /**
@@ -143,10 +122,19 @@ public final class Node implements AutoCloseable {
     /**
      * Names the device in use.
      *
-     * @return its name
+     * @return its name; "tcp" if there is none
      */
     public String deviceName() {
-        return resources.device().name();
+        return fabric.deviceName();
+    }
+
+    /**
+     * Names what carries the transfers.
+     *
+     * @return "verbs" for RDMA, or "tcp"
+     */
+    public String transport() {
+        return fabric.transport();
     }
 
     /**
@@ -195,15 +183,9 @@ public final class Node implements AutoCloseable {
         requireOpen();
         ControlConnection connection = ControlConnection.connect(address, options.control());
         try {
-            Gid gid =
-                    GidChoice.choose(
-                            resources.gids(),
-                            resources.portAttributes().ethernet(),
-                            options.gidIndex());
-            try (Joining joining = new Joining(connection)) {
-                connection.send(ControlFrame.HELLO, hello(gid, joining.link).encode());
-                Hello welcome = Hello.decode(connection.receive(ControlFrame.WELCOME).payload());
-                Peer peer = joining.join(welcome, connection, gid);
+            try (Joining joining = new Joining(connection, null)) {
+                connection.send(ControlFrame.HELLO, hello(joining.link).encode());
+                Peer peer = joining.join(welcome(connection), connection);
                 connection.send(ControlFrame.READY, new byte[0]);
                 joining.admit();
                 return peer;
@@ -217,17 +199,22 @@ public final class Node implements AutoCloseable {
     /** The listening side of the handshake; whatever it throws is told to the other side. */
     private void greet(Hello hello, ControlConnection connection) throws IOException {
         requireOpen();
-        Gid gid =
-                GidChoice.chooseTowards(
-                        resources.gids(),
-                        resources.portAttributes().ethernet(),
-                        options.gidIndex(),
-                        hello.gid());
-        try (Joining joining = new Joining(connection)) {
-            joining.join(hello, connection, gid);
-            connection.send(ControlFrame.WELCOME, hello(gid, joining.link).encode());
+        try (Joining joining = new Joining(connection, hello)) {
+            joining.join(hello, connection);
+            connection.send(ControlFrame.WELCOME, hello(joining.link).encode());
             connection.receive(ControlFrame.READY);
+            joining.link.awaitConnected();
             joining.admit();
+        }
+    }
+
+    private static Hello welcome(ControlConnection connection) throws IOException {
+        byte[] payload = connection.receive(ControlFrame.WELCOME).payload();
+        try {
+            return Hello.decode(payload);
+        } catch (IllegalArgumentException malformed) {
+            throw new ControlProtocolException(
+                    "the peer's welcome makes no sense: " + malformed.getMessage(), malformed);
         }
     }
 
@@ -255,30 +242,24 @@ public final class Node implements AutoCloseable {
         private @Nullable Peer peer;
         private boolean admitted;
 
-        Joining(ControlConnection connection) {
+        Joining(ControlConnection connection, @Nullable Hello peer) {
             this.connection = connection;
             synchronized (joinings) {
                 requireOpen();
                 joinings.add(this);
             }
             try {
-                link = new Link(resources, options);
+                link = fabric.link(registry::addressMap, peer);
             } catch (RuntimeException failure) {
                 leave();
                 throw failure;
             }
         }
 
-        Peer join(Hello hello, ControlConnection connection, Gid gid) {
-            try {
-                Peer joined = new Peer(Node.this, hello, connection, link, gid);
-                peer = joined;
-                return joined;
-            } catch (VerbsException unreachable) {
-                String mismatch =
-                        GidChoice.explainMismatch(gid.address(), hello.gid()).orElse(null);
-                throw mismatch == null ? unreachable : unreachable.with(mismatch);
-            }
+        Peer join(Hello hello, ControlConnection connection) throws IOException {
+            Peer joined = new Peer(Node.this, hello, connection, link);
+            peer = joined;
+            return joined;
         }
 
         void admit() {
@@ -377,24 +358,90 @@ public final class Node implements AutoCloseable {
 
     /**
      * Closes the node: stops listening, closes the peers, failing their transfers, then the pools
-     * and the device. Does nothing if done already.
+     * and the device. Where a part fails, the rest is closed all the same, and the first failure
+     * thrown. If another thread is at it already, waits until that is done. Does nothing if done
+     * already.
+     *
+     * <p>Called from within a callback, it returns at once, and the node closes on a thread of its
+     * own: that must wait for the threads that run callbacks.
+     *
+     * @throws IllegalStateException if a pool is held for longer, as by a copy under way
+     * @throws VerbsException if the device refuses
      */
     @Override
     public void close() {
+        boolean first = closed.compareAndSet(false, true);
+        if (Callbacks.isInside()) {
+            if (first) {
+                Thread.ofVirtual().name("verbena-close").start(this::closeLogged);
+            }
+        } else if (first) {
+            closeAll();
+        } else {
+            awaitUninterruptibly(closedCompletely);
+        }
+    }
+
+    private void closeLogged() {
+        try {
+            closeAll();
+        } catch (RuntimeException | Error failure) {
+            LOG.log(Level.ERROR, "closing " + this + " failed", failure);
+        }
+    }
+
+    private void closeAll() {
         List<Joining> unfinished;
         synchronized (joinings) {
-            if (!closed.compareAndSet(false, true)) {
-                return;
-            }
+            // Those that come later see that the node is closed.
             unfinished = List.copyOf(joinings);
         }
+        Closing closing = new Closing();
         if (listener != null) {
-            listener.close();
+            closing.then(listener::close);
         }
-        unfinished.forEach(joining -> joining.connection.close("the node is closing"));
-        awaitJoinings();
-        peers.forEach(Peer::close);
-        closeResources();
+        unfinished.forEach(
+                joining -> closing.then(() -> joining.connection.close("the node is closing")));
+        closing.then(this::awaitJoinings);
+        peers.forEach(peer -> closing.then(peer::close));
+        closing.then(this::awaitPeers)
+                .then(progress::close)
+                .then(registry::close)
+                .then(fabric::close)
+                .then(closedCompletely::countDown)
+                .end();
+    }
+
+    /** Waits for those that other threads see to. */
+    private void awaitPeers() {
+        synchronized (joinings) {
+            boolean interrupted = false;
+            while (!peers.isEmpty()) {
+                try {
+                    joinings.wait();
+                } catch (InterruptedException later) {
+                    interrupted = true;
+                }
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    static void awaitUninterruptibly(CountDownLatch latch) {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                latch.await();
+                break;
+            } catch (InterruptedException later) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void awaitJoinings() {
@@ -415,7 +462,7 @@ public final class Node implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "node " + options.name() + " on " + resources.device().name();
+        return "node " + options.name() + " on " + fabric.deviceName();
     }
 
     // What follows is for the peers of this package.
@@ -425,13 +472,16 @@ public final class Node implements AutoCloseable {
     }
 
     void remove(Peer peer) {
-        peers.remove(peer);
+        synchronized (joinings) {
+            peers.remove(peer);
+            joinings.notifyAll();
+        }
     }
 
     void lost(Peer peer, String reason) {
         for (BiConsumer<Peer, String> lostListener : lostListeners) {
             try {
-                lostListener.accept(peer, reason);
+                Callbacks.run(() -> lostListener.accept(peer, reason));
             } catch (RuntimeException failure) {
                 LOG.log(Level.WARNING, "a listener of lost peers failed", failure);
             }
@@ -439,7 +489,8 @@ public final class Node implements AutoCloseable {
     }
 
     void message(Peer peer, int topic, ByteBuffer message) throws IOException {
-        awaitListener(topic).arrived(peer, message);
+        MessageListener messageListener = awaitListener(topic);
+        Callbacks.run(() -> messageListener.arrived(peer, message));
     }
 
     /** A peer may be quicker than the setting up of this side: its messages wait for a moment. */
@@ -481,18 +532,8 @@ public final class Node implements AutoCloseable {
         peerListeners.forEach(peerListener -> peerListener.tell(peer));
     }
 
-    private Hello hello(Gid gid, Link link) {
-        return new Hello(
-                options.name(),
-                incarnation,
-                resources.portAttributes().ethernet(),
-                gid.address(),
-                resources.portAttributes().lid(),
-                resources.portAttributes().activeMtuBytes(),
-                resources.readsAsResponder(),
-                options.poster().receiveRequests(),
-                link.endpoints(),
-                registry.descriptors());
+    private Hello hello(Link link) {
+        return new Hello(options.name(), incarnation, link.address(), registry.descriptors());
     }
 
     private void announceSoon() {
@@ -526,22 +567,6 @@ public final class Node implements AutoCloseable {
         }
     }
 
-    private void watchEvents() {
-        while (!closed.get()) {
-            try {
-                AsyncEvent event = events.await(EVENT_WAIT_NANOS);
-                if (event != null) {
-                    handle(event);
-                }
-            } catch (IllegalStateException closing) {
-                return;
-            } catch (VerbsException failure) {
-                LOG.log(Level.ERROR, "cannot read the device's events", failure);
-                return;
-            }
-        }
-    }
-
     private void handle(AsyncEvent event) {
         LOG.log(event.isFailure() ? Level.WARNING : Level.DEBUG, "{0}: {1}", this, event);
         if (!event.isFailure()) {
@@ -559,14 +584,6 @@ public final class Node implements AutoCloseable {
                 default -> {}
             }
         }
-    }
-
-    private void closeResources() {
-        progress.close();
-        events.close();
-        ProgressThread.awaitEnd(eventThread);
-        registry.close();
-        resources.close();
     }
 
     private void requireOpen() {

@@ -19,6 +19,7 @@ public final class NodeOptions {
     private static final int MAX_QUEUE_PAIRS = Hello.MAX_QUEUE_PAIRS;
 
     private @Nullable String device;
+    private boolean isTcp;
     private String name = "node-" + ProcessHandle.current().pid();
     private int port = 1;
     private OptionalInt gidIndex = OptionalInt.empty();
@@ -33,6 +34,7 @@ public final class NodeOptions {
 
     private NodeOptions(NodeOptions other) {
         device = other.device;
+        isTcp = other.isTcp;
         name = other.name;
         port = other.port;
         gidIndex = other.gidIndex;
@@ -63,6 +65,22 @@ public final class NodeOptions {
      */
     public static NodeOptions onlyDevice() {
         return new NodeOptions();
+    }
+
+    /**
+     * Options for a node without RDMA: transfers go over TCP, with the same outcomes. It needs
+     * neither a device nor libibverbs. Its peers are TCP nodes too.
+     *
+     * <p>Data takes connections of its own, one for each queue pair, to a free port of the address
+     * that the other side listens on. Only who is told so over the control connection can connect
+     * there; the data itself is not encrypted, with {@link #tls} neither, as over RDMA.
+     *
+     * @return options with all else by default; port and GID index have no meaning
+     */
+    public static NodeOptions tcp() {
+        NodeOptions options = new NodeOptions();
+        options.isTcp = true;
+        return options;
     }
 
     /**
@@ -220,6 +238,10 @@ public final class NodeOptions {
 
     Optional<String> device() {
         return Optional.ofNullable(device);
+    }
+
+    boolean isTcp() {
+        return isTcp;
     }
 
     String name() {

@@ -3,7 +3,6 @@ package dev.verbena.transfer;
 import dev.verbena.memory.AddressMap;
 import dev.verbena.memory.PoolDescriptor;
 import dev.verbena.memory.RemotePool;
-import dev.verbena.verbs.Gid;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -45,14 +44,15 @@ public final class Peer implements AutoCloseable {
     /** Set once the node has admitted the peer: before that nobody knows it. */
     private volatile boolean started;
 
-    Peer(Node node, Hello hello, ControlConnection connection, Link link, Gid gid) {
+    Peer(Node node, Hello hello, ControlConnection connection, Link link) throws IOException {
         this.node = node;
         this.hello = hello;
         this.connection = connection;
         this.link = link;
         pools(hello.pools());
-        this.poster = link.connect(hello, gid, new PosterListener());
-        this.queuePairs = link.endpoints().size();
+        this.poster =
+                link.connect(hello, connection.remoteAddress().getAddress(), new PosterListener());
+        this.queuePairs = link.queuePairs();
     }
 
     /**
@@ -257,7 +257,8 @@ public final class Peer implements AutoCloseable {
 
     /**
      * Closes the connection: transfers under way fail, the other side is told. Waits until the
-     * queue pairs are gone. Does nothing if done already.
+     * queue pairs are gone; but not for another thread that sees to that, if called from within a
+     * callback, for which that thread may be waiting. Does nothing if done already.
      */
     @Override
     public void close() {
@@ -396,21 +397,8 @@ public final class Peer implements AutoCloseable {
     }
 
     private void awaitGone() {
-        if (tearingDown.get() == Thread.currentThread()) {
-            // A listener, told in the course of it, closes the peer: that is being done.
-            return;
-        }
-        boolean interrupted = false;
-        while (true) {
-            try {
-                gone.await();
-                break;
-            } catch (InterruptedException later) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        if (tearingDown.get() != Thread.currentThread() && !Callbacks.isInside()) {
+            Node.awaitUninterruptibly(gone);
         }
     }
 }

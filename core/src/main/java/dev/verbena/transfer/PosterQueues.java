@@ -1,8 +1,8 @@
 package dev.verbena.transfer;
 
-import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionSource;
 import dev.verbena.verbs.CompletionStatus;
-import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.VerbsException;
 import dev.verbena.verbs.WorkCompletions;
 import java.lang.System.Logger;
@@ -49,7 +49,7 @@ final class PosterQueues {
     private static final int ATTEMPTS_TO_DESTROY = 8;
 
     private final PosterOptions options;
-    private final CompletionQueue completionQueue;
+    private final CompletionSource completionQueue;
     private final SendQueue[] sends;
     private final ReceiveQueue[] receives;
     private final long maxMessageBytes;
@@ -82,8 +82,8 @@ final class PosterQueues {
      * @param ended is given each transfer once it has ended; it may only put it aside
      */
     PosterQueues(
-            List<QueuePair> queuePairs,
-            CompletionQueue completionQueue,
+            List<? extends Endpoint> queuePairs,
+            CompletionSource completionQueue,
             long maxMessageBytes,
             PosterOptions options,
             Consumer<Transfer> ended) {
@@ -95,7 +95,7 @@ final class PosterQueues {
         this.receives = new ReceiveQueue[queuePairs.size()];
         int made = 0;
         try {
-            for (QueuePair pair : queuePairs) {
+            for (Endpoint pair : queuePairs) {
                 int sge = pair.options().sendSge();
                 sends[made] = new SendQueue(made, pair, options.sendRequests(), sge);
                 receives[made] = new ReceiveQueue(made, pair, options.receiveRequests());
@@ -280,7 +280,7 @@ final class PosterQueues {
     /** False if posting must pause: the driver's queue is full, or it refused for good. */
     private boolean accepted(Transfer transfer, SendQueue queue, SendQueue.Posted posted) {
         if (posted == SendQueue.Posted.REFUSED) {
-            QueuePair pair = queue.queuePair();
+            Endpoint pair = queue.queuePair();
             VerbsException cause =
                     new VerbsException("ibv_post_send", pair.postErrno(), pair.toString());
             transfer.fail(

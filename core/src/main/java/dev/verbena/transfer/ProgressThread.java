@@ -1,6 +1,6 @@
 package dev.verbena.transfer;
 
-import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionEvents;
 import dev.verbena.verbs.VerbsException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -27,13 +27,13 @@ final class ProgressThread implements AutoCloseable {
 
     private static final long IDLE_TICK_NANOS = Duration.ofSeconds(1).toNanos();
 
-    private final CompletionChannel channel;
+    private final CompletionEvents channel;
     private final List<BatchPoster> posters = new CopyOnWriteArrayList<>();
     private final AtomicInteger spinning = new AtomicInteger();
     private final Thread thread;
     private volatile boolean stopping;
 
-    ProgressThread(String name, CompletionChannel channel) {
+    ProgressThread(String name, CompletionEvents channel) {
         this.channel = channel;
         this.thread = Thread.ofPlatform().daemon().name(name).start(this::run);
     }

@@ -1,6 +1,6 @@
 package dev.verbena.transfer;
 
-import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.ReceiveRequests;
 
 /**
@@ -13,11 +13,11 @@ final class ReceiveQueue {
     /** Marks the identity of a receive among those of sends, which are never negative. */
     static final long RECEIVE = Long.MIN_VALUE;
 
-    private final QueuePair queuePair;
+    private final Endpoint queuePair;
     private final ReceiveRequests requests;
     private int used;
 
-    ReceiveQueue(int index, QueuePair queuePair, int count) {
+    ReceiveQueue(int index, Endpoint queuePair, int count) {
         this.queuePair = queuePair;
         this.requests = new ReceiveRequests(count, 0);
         for (int slot = 0; slot < count; slot++) {

@@ -2,6 +2,7 @@ package dev.verbena.transfer;
 
 import dev.verbena.bindings.Errno;
 import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.VerbsException;
 import dev.verbena.verbs.WorkRequests;
@@ -44,7 +45,7 @@ final class SendQueue {
     /** Most bytes between two signals, roughly: a deadline sees only what is signalled. */
     private static final long SIGNAL_BYTES = 64L << 20;
 
-    private final QueuePair queuePair;
+    private final Endpoint queuePair;
     private final WorkRequests ring;
     private final long identity;
     private final int mask;
@@ -84,7 +85,7 @@ final class SendQueue {
      */
     private int refusedBlock = -1;
 
-    SendQueue(int index, QueuePair queuePair, int depth, int maxSge) {
+    SendQueue(int index, Endpoint queuePair, int depth, int maxSge) {
         this.queuePair = queuePair;
         this.ring = new WorkRequests(depth, maxSge);
         this.identity = (long) index << POSITION_BITS;
@@ -105,7 +106,7 @@ final class SendQueue {
         return (int) (workRequestId >>> POSITION_BITS);
     }
 
-    QueuePair queuePair() {
+    Endpoint queuePair() {
         return queuePair;
     }
 

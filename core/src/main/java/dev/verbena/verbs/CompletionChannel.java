@@ -14,7 +14,7 @@ import java.lang.foreign.ValueLayout;
  * thread waits; any thread may {@link #wake} it. The waiting thread should be a platform thread, as
  * waiting holds its carrier.
  */
-public final class CompletionChannel implements AutoCloseable {
+public final class CompletionChannel implements CompletionEvents {
     private final Device device;
     private final MemorySegment channel;
     private final EventFile events;
@@ -68,6 +68,7 @@ public final class CompletionChannel implements AutoCloseable {
      * @throws IllegalStateException if the channel is closed, or another thread waits on it
      * @throws VerbsException if waiting fails. Verb: ibv_get_cq_event(3)
      */
+    @Override
     public boolean await(long timeoutNanos) {
         lifetime.enter();
         try {
@@ -101,6 +102,7 @@ public final class CompletionChannel implements AutoCloseable {
      *
      * @throws IllegalStateException if the channel is closed
      */
+    @Override
     public void wake() {
         lifetime.enter();
         try {

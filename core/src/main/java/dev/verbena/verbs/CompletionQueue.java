@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Life: create on a {@link Device} or a {@link CompletionChannel}, {@link #poll}, {@link #close}
  * after the queue pairs that use it. Polling is for one thread at a time.
  */
-public final class CompletionQueue implements AutoCloseable {
+public final class CompletionQueue implements CompletionSource {
     private final @Nullable Device device;
     private final String deviceName;
     private final @Nullable CompletionChannel channel;
@@ -79,6 +79,7 @@ public final class CompletionQueue implements AutoCloseable {
      *
      * @return at least as many as were asked for
      */
+    @Override
     public int entries() {
         return entries;
     }
@@ -91,6 +92,7 @@ public final class CompletionQueue implements AutoCloseable {
      * @throws IllegalStateException if the queue is closed, or the room for completions is
      * @throws VerbsException if the queue failed, as when it overflowed. Verb: ibv_poll_cq(3)
      */
+    @Override
     public int poll(WorkCompletions completions) {
         Lifetime room = completions.lifetime();
         lifetime.enter();
@@ -126,6 +128,7 @@ public final class CompletionQueue implements AutoCloseable {
      * @throws IllegalStateException if the queue has no channel, or is closed
      * @throws VerbsException if the verb fails. Verb: ibv_req_notify_cq(3)
      */
+    @Override
     public void requestNotify() {
         if (channel == null) {
             throw new IllegalStateException(lifetime + " was created without a channel");

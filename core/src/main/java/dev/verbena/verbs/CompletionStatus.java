@@ -102,6 +102,17 @@ public enum CompletionStatus {
     }
 
     /**
+     * Gives the verbs' number.
+     *
+     * @return value of {@code enum ibv_wc_status}; of {@link #UNKNOWN} one that has no meaning
+     *     there
+     */
+    @SuppressWarnings("EnumOrdinal") // the order of the constants is that of the verbs' numbers
+    public int number() {
+        return ordinal();
+    }
+
+    /**
      * Says what the status means and what usually causes it.
      *
      * @return part of a sentence, for error messages

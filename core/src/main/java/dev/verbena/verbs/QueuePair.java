@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Changes of state are safe for several threads; posting is for one thread at a time a queue.
  */
-public final class QueuePair implements AutoCloseable {
+public final class QueuePair implements Endpoint {
     /** What {@link #post} returns when the driver refused and did not say which request. */
     public static final int ACCEPTED_UNKNOWN = -1;
 
@@ -171,6 +171,7 @@ public final class QueuePair implements AutoCloseable {
      *
      * @return the options it was created with
      */
+    @Override
     public QueuePairOptions options() {
         return options;
     }
@@ -270,6 +271,7 @@ public final class QueuePair implements AutoCloseable {
      * @throws IllegalStateException if the queue pair is closed, unless there was nothing to do
      * @throws VerbsException if the device refuses. Verb: ibv_modify_qp(3)
      */
+    @Override
     public synchronized void stop() {
         if (state != QueuePairState.RESET && state != QueuePairState.ERROR) {
             modify(QueuePairState.ERROR, new QueuePairAttributes());
@@ -289,6 +291,7 @@ public final class QueuePair implements AutoCloseable {
      * @throws IllegalArgumentException if the count is out of range
      * @throws IndexOutOfBoundsException if there is no such slot. Verb: ibv_post_send(3)
      */
+    @Override
     public int post(WorkRequests requests, int firstSlot, int count) {
         int capacity = requests.capacity();
         if (count < 1 || count > capacity) {
@@ -332,6 +335,7 @@ public final class QueuePair implements AutoCloseable {
      *
      * @return errno of the last post, 0 if it took all
      */
+    @Override
     public int postErrno() {
         return postErrno;
     }
@@ -346,6 +350,7 @@ public final class QueuePair implements AutoCloseable {
      * @throws VerbsException ENOMEM when the receive queue is full; none or some were posted. Verb:
      *     ibv_post_recv(3)
      */
+    @Override
     public void postReceives(ReceiveRequests receives, int count) {
         Objects.checkIndex(count - 1, receives.capacity());
         Lifetime chain = receives.lifetime();

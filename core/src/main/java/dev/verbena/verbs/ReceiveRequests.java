@@ -103,6 +103,18 @@ public final class ReceiveRequests implements AutoCloseable {
         entries.set(INT, at + ibv_sge.lkey$offset(), localKey);
     }
 
+    /**
+     * Gives the identity of a slot's receive.
+     *
+     * @param slot which slot
+     * @return its wr_id
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the chain is closed
+     */
+    public long workRequestId(int slot) {
+        return chain.get(LONG, slot * WR_SIZE + ibv_recv_wr.wr_id$offset());
+    }
+
     /** Frees the chain, once a post under way has ended. Does nothing if done already. */
     @Override
     public void close() {

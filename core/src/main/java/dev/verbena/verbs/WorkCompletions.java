@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * Room for completions: a native array that {@link CompletionQueue#poll} fills and whose entries
+ * Room for completions: a native array that {@link CompletionSource#poll} fills and whose entries
  * are read in place by index.
  *
  * <p>Life: make once, poll into it again and again, {@link #close}. For one thread at a time.
@@ -161,6 +161,53 @@ public final class WorkCompletions implements AutoCloseable {
      */
     public int queuePairNumber(int index) {
         return entries.get(ValueLayout.JAVA_INT, offset(index) + QP_NUM);
+    }
+
+    /**
+     * Forgets what is in here, for a {@link CompletionSource} that fills it by {@link #add}.
+     *
+     * @throws IllegalStateException if the room is closed
+     */
+    public void clear() {
+        lifetime.enter();
+        lifetime.exit();
+        count = 0;
+    }
+
+    /**
+     * Adds the completion of a send.
+     *
+     * @param workRequestId the wr_id that it was posted with
+     * @param status how it ended
+     * @throws IndexOutOfBoundsException if there is no room
+     * @throws IllegalStateException if the room is closed
+     */
+    public void add(long workRequestId, CompletionStatus status) {
+        add(workRequestId, status, 0, 0, 0);
+    }
+
+    /**
+     * Adds the completion of a receive that took an immediate.
+     *
+     * @param workRequestId the wr_id that it was posted with
+     * @param immediate the 32 bits in this machine's byte order
+     * @throws IndexOutOfBoundsException if there is no room
+     * @throws IllegalStateException if the room is closed
+     */
+    public void addImmediate(long workRequestId, int immediate) {
+        add(workRequestId, CompletionStatus.SUCCESS, IBV_WC_RECV(), IBV_WC_WITH_IMM(), immediate);
+    }
+
+    private void add(
+            long workRequestId, CompletionStatus status, int opcode, int flags, int immediate) {
+        long at = Objects.checkIndex(count, capacity) * SIZE;
+        entries.asSlice(at, SIZE).fill((byte) 0);
+        entries.set(ValueLayout.JAVA_LONG, at + WR_ID, workRequestId);
+        entries.set(ValueLayout.JAVA_INT, at + STATUS, status.number());
+        entries.set(ValueLayout.JAVA_INT, at + OPCODE, opcode);
+        entries.set(ValueLayout.JAVA_INT, at + WC_FLAGS, flags);
+        entries.set(NETWORK_INT, at + IMM_DATA, immediate);
+        count++;
     }
 
     /** Frees the room, once a poll under way has ended. Does nothing if done already. */

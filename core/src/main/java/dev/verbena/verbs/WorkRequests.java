@@ -59,6 +59,8 @@ public final class WorkRequests implements AutoCloseable {
     private static final long SGE_LENGTH = ibv_sge.length$offset();
     private static final long SGE_KEY = ibv_sge.lkey$offset();
 
+    private static final Operation[] OPERATIONS = Operation.values();
+
     private static final int SIGNALED = IBV_SEND_SIGNALED();
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
@@ -190,6 +192,122 @@ public final class WorkRequests implements AutoCloseable {
      */
     public void immediate(int slot, int immediate) {
         ring.set(NETWORK_INT, slot * WR_SIZE + IMM_DATA, immediate);
+    }
+
+    /**
+     * Gives the identity of a slot's work request.
+     *
+     * @param slot which slot
+     * @return its wr_id
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public long workRequestId(int slot) {
+        return ring.get(LONG, slot * WR_SIZE + WR_ID);
+    }
+
+    /**
+     * Says what a slot's work request does.
+     *
+     * @param slot which slot
+     * @return the operation
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed, or the slot was never filled
+     */
+    public Operation operation(int slot) {
+        int opcode = ring.get(INT, slot * WR_SIZE + OPCODE);
+        for (Operation operation : OPERATIONS) {
+            if (operation.opcode == opcode) {
+                return operation;
+            }
+        }
+        throw new IllegalStateException("slot " + slot + " has opcode " + opcode);
+    }
+
+    /**
+     * Gives the peer's address of a slot's work request.
+     *
+     * @param slot which slot
+     * @return first byte at the peer
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public long remoteAddress(int slot) {
+        return ring.get(LONG, slot * WR_SIZE + REMOTE_ADDRESS);
+    }
+
+    /**
+     * Gives the peer's key of a slot's work request.
+     *
+     * @param slot which slot
+     * @return its rkey
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public int remoteKey(int slot) {
+        return ring.get(INT, slot * WR_SIZE + REMOTE_KEY);
+    }
+
+    /**
+     * Says whether the success of a slot's work request gives a completion.
+     *
+     * @param slot which slot
+     * @return true if it is signalled
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public boolean isSignaled(int slot) {
+        return (ring.get(INT, slot * WR_SIZE + SEND_FLAGS) & SIGNALED) != 0;
+    }
+
+    /**
+     * Gives the 32 bits of a {@link Operation#WRITE_WITH_IMMEDIATE}.
+     *
+     * @param slot which slot
+     * @return the bits in this machine's byte order
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public int immediate(int slot) {
+        return ring.get(NETWORK_INT, slot * WR_SIZE + IMM_DATA);
+    }
+
+    /**
+     * Counts the pieces of a slot's work request.
+     *
+     * @param slot which slot
+     * @return entries that count, 0 to {@link #maxSge}
+     * @throws IndexOutOfBoundsException if there is no such slot
+     * @throws IllegalStateException if the ring is closed
+     */
+    public int pieces(int slot) {
+        return ring.get(INT, slot * WR_SIZE + NUM_SGE);
+    }
+
+    /**
+     * Gives the address of a piece.
+     *
+     * @param slot which slot
+     * @param entry which of its entries, from 0
+     * @return first byte of local memory
+     * @throws IndexOutOfBoundsException if there is no such slot or entry
+     * @throws IllegalStateException if the ring is closed
+     */
+    public long pieceAddress(int slot, int entry) {
+        return entries.get(LONG, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_ADDRESS);
+    }
+
+    /**
+     * Gives the length of a piece.
+     *
+     * @param slot which slot
+     * @param entry which of its entries, from 0
+     * @return its length in bytes, unsigned
+     * @throws IndexOutOfBoundsException if there is no such slot or entry
+     * @throws IllegalStateException if the ring is closed
+     */
+    public int pieceLength(int slot, int entry) {
+        return entries.get(INT, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_LENGTH);
     }
 
     /** Frees the ring, once a post under way has ended. Does nothing if done already. */

@@ -103,13 +103,13 @@ final class ControlPeers {
         return new Hello(
                 name,
                 0x1234_5678_9abc_def0L,
-                true,
-                gid("00000000000000000000ffff0a000001"),
-                0,
-                4096,
-                16,
-                256,
-                List.of(new Hello.Endpoint(0x11, 0xffffff), new Hello.Endpoint(0x12, 0)),
+                new Hello.Rdma(
+                        true,
+                        gid("00000000000000000000ffff0a000001"),
+                        0,
+                        4096,
+                        16,
+                        List.of(new Hello.Endpoint(0x11, 0xffffff), new Hello.Endpoint(0x12, 0))),
                 List.of(pool("kv", 1), pool("aux", 3)));
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.memory.PoolDescriptor;
+import dev.verbena.tcp.LaneToken;
 import dev.verbena.verbs.Gid;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -34,29 +35,39 @@ final class HelloTest {
                 new Hello(
                         "n".repeat(255),
                         -1,
-                        false,
-                        GID,
-                        65535,
-                        4096,
-                        255,
-                        Integer.MAX_VALUE,
-                        most,
+                        new Hello.Rdma(false, GID, 65535, 4096, 255, most),
                         List.of());
         Hello smallest =
                 new Hello(
                         "n",
                         0,
-                        true,
-                        GID,
-                        0,
-                        256,
-                        0,
-                        0,
-                        List.of(new Hello.Endpoint(0, 0)),
+                        new Hello.Rdma(true, GID, 0, 256, 0, List.of(new Hello.Endpoint(0, 0))),
                         List.of());
 
         assertThat(Hello.decode(largest.encode())).isEqualTo(largest);
         assertThat(Hello.decode(smallest.encode())).isEqualTo(smallest);
+    }
+
+    @Test
+    void decodesTheDataConnectionsOfTcp() {
+        List<LaneToken> most = Collections.nCopies(256, new LaneToken(-1, 1));
+        Hello largest = new Hello("n", 1, new Hello.Tcp(65535, most), List.of());
+        Hello smallest =
+                new Hello("n", 1, new Hello.Tcp(0, List.of(new LaneToken(0, 0))), List.of());
+
+        assertThat(Hello.decode(largest.encode())).isEqualTo(largest);
+        assertThat(Hello.decode(smallest.encode())).isEqualTo(smallest);
+    }
+
+    @Test
+    void refusesTcpNumbersOutOfRange() {
+        List<LaneToken> one = List.of(LaneToken.random());
+        List<LaneToken> tooMany = Collections.nCopies(257, LaneToken.random());
+
+        assertThatThrownBy(() -> new Hello.Tcp(65536, one)).hasMessageContaining("65536");
+        assertThatThrownBy(() -> new Hello.Tcp(-1, one)).hasMessageContaining("-1");
+        assertThatThrownBy(() -> new Hello.Tcp(1, List.of())).hasMessageContaining("lanes");
+        assertThatThrownBy(() -> new Hello.Tcp(1, tooMany)).hasMessageContaining("257");
     }
 
     @Test
@@ -72,20 +83,18 @@ final class HelloTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "-1    | 4096 | 1   | 1  | LID is -1",
-                "65536 | 4096 | 1   | 1  | LID is 65536",
-                "0     | 128  | 1   | 1  | MTU is 128",
-                "0     | 8192 | 1   | 1  | MTU is 8192",
-                "0     | 1500 | 1   | 1  | not a power of two",
-                "0     | 4096 | 256 | 1  | reads as responder is 256",
-                "0     | 4096 | -1  | 1  | reads as responder is -1",
-                "0     | 4096 | 1   | -1 | number of receives is -1",
+                "-1 | 4096 | 1 | LID is -1",
+                "65536 | 4096 | 1 | LID is 65536",
+                "0 | 128 | 1 | MTU is 128",
+                "0 | 8192 | 1 | MTU is 8192",
+                "0 | 1500 | 1 | not a power of two",
+                "0 | 4096 | 256 | reads as responder is 256",
+                "0 | 4096 | -1 | reads as responder is -1",
             })
-    void refusesNumbersOutOfRange(int lid, int mtu, int reads, int receives, String message) {
+    void refusesNumbersOutOfRange(int lid, int mtu, int reads, String message) {
         List<Hello.Endpoint> one = List.of(new Hello.Endpoint(1, 1));
 
-        assertThatThrownBy(() ->
-                        new Hello("n", 0, true, GID, lid, mtu, reads, receives, one, List.of()))
+        assertThatThrownBy(() -> new Hello.Rdma(true, GID, lid, mtu, reads, one))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining(message);
     }
@@ -110,7 +119,7 @@ final class HelloTest {
     void refusesTooFewAndTooManyQueuePairs(int count) {
         List<Hello.Endpoint> queuePairs = Collections.nCopies(count, new Hello.Endpoint(1, 1));
 
-        assertThatThrownBy(() -> new Hello("n", 0, true, GID, 0, 4096, 1, 1, queuePairs, List.of()))
+        assertThatThrownBy(() -> new Hello.Rdma(true, GID, 0, 4096, 1, queuePairs))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("queue pairs");
     }

@@ -317,7 +317,12 @@ class PeerLossTest {
                 case 2 ->
                         connection.send(
                                 ControlFrame.WELCOME,
-                                hello(near.gid(), 2, 1, 1024, List.of(pool, overlap(pool)))
+                                hello(
+                                                ((Hello.Rdma) near.address()).gid(),
+                                                2,
+                                                1,
+                                                1024,
+                                                List.of(pool, overlap(pool)))
                                         .encode());
                 default ->
                         connection.send(
@@ -409,7 +414,7 @@ class PeerLossTest {
                         .limit(queuePairs)
                         .toList();
         return new Hello(
-                "liar", -1, true, gid, 0xffff, mtu, reads, Integer.MAX_VALUE, endpoints, pools);
+                "liar", -1, new Hello.Rdma(true, gid, 0xffff, mtu, reads, endpoints), pools);
     }
 
     private static void awaitBytes(Transfer transfer) {

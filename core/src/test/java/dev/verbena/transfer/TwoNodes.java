@@ -15,10 +15,30 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
 /**
- * Two nodes of this process on one device: "near" connects to "far", which listens. Public, for the
- * tests of the package above too.
+ * Two nodes of this process, on one device or without: "near" connects to "far", which listens.
+ * Public, for the tests of the package above too.
  */
 public final class TwoNodes implements AutoCloseable {
+    /** What carries the transfers of both. */
+    public enum Transport {
+        /** The first RDMA device there is. */
+        VERBS {
+            @Override
+            NodeOptions options() {
+                return NodeOptions.device(Device.names().getFirst());
+            }
+        },
+        /** TCP, which needs no device. */
+        TCP {
+            @Override
+            NodeOptions options() {
+                return NodeOptions.tcp();
+            }
+        };
+
+        abstract NodeOptions options();
+    }
+
     /** What a far node notes of each immediate. */
     record Immediate(Peer peer, int value) {}
 
@@ -33,16 +53,25 @@ public final class TwoNodes implements AutoCloseable {
     final BlockingQueue<Immediate> farImmediates = new LinkedBlockingQueue<>();
 
     /**
-     * Opens the nodes.
+     * Opens the nodes on a device.
      *
      * @param change changes the options of both
      * @throws IOException if a port cannot be bound
      */
     public TwoNodes(UnaryOperator<NodeOptions> change) throws IOException {
+        this(Transport.VERBS, change);
+    }
+
+    /**
+     * Opens the nodes.
+     *
+     * @param transport what carries the transfers
+     * @param change changes the options of both
+     * @throws IOException if a port cannot be bound
+     */
+    public TwoNodes(Transport transport, UnaryOperator<NodeOptions> change) throws IOException {
         NodeOptions options =
-                change.apply(
-                        NodeOptions.device(Device.names().getFirst())
-                                .poster(posterOptions(Duration.ofSeconds(20))));
+                change.apply(transport.options().poster(posterOptions(Duration.ofSeconds(20))));
         far = Node.open(options.name("far").listen(0));
         far.onPeer(farPeers::add);
         far.onPeerLost((peer, reason) -> farLost.add(reason));
@@ -60,10 +89,18 @@ public final class TwoNodes implements AutoCloseable {
         return new TwoNodes(options -> options.queuePairs(queuePairs));
     }
 
+    static TwoNodes of(Transport transport, int queuePairs) throws IOException {
+        return new TwoNodes(transport, options -> options.queuePairs(queuePairs));
+    }
+
     /** With pools of many small regions. */
-    static TwoNodes withRegions(int queuePairs, long regionBytes) throws IOException {
-        return new TwoNodes(options ->
-                options.queuePairs(queuePairs).registry(new RegistryOptions(regionBytes, 2)));
+    static TwoNodes withRegions(Transport transport, int queuePairs, long regionBytes)
+            throws IOException {
+        return new TwoNodes(
+                transport,
+                options ->
+                        options.queuePairs(queuePairs)
+                                .registry(new RegistryOptions(regionBytes, 2)));
     }
 
     static PosterOptions posterOptions(Duration deadline) {
