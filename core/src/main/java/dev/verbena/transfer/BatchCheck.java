@@ -64,7 +64,7 @@ final class BatchCheck {
                 remoteIndex = r;
             }
         }
-        return hold(touched);
+        return hold(local, touched);
     }
 
     /**
@@ -98,11 +98,12 @@ final class BatchCheck {
         return refusals;
     }
 
-    private List<Pool> hold(BitSet touched) {
+    /** Holds the owners of some entries, each once, or none of them. */
+    static List<Pool> hold(AddressMap<Pool> map, BitSet touched) {
         List<Pool> held = new ArrayList<>();
         try {
             touched.stream()
-                    .mapToObj(local::owner)
+                    .mapToObj(map::owner)
                     .distinct()
                     .forEach(pool -> {
                         pool.hold();
