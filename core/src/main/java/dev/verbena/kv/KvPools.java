@@ -142,12 +142,17 @@ public final class KvPools {
             throw new IllegalArgumentException(
                     "no pool is of layer %d..%d".formatted(firstLayer, end - 1));
         }
+        return select(kept);
+    }
+
+    /** Some of the pools, each at most once, in that order. */
+    KvPools select(int[] kept) {
         return new KvPools(
                 Arrays.stream(kept).mapToLong(pool -> bases[pool]).toArray(),
                 Arrays.stream(kept).mapToLong(pool -> itemBytes[pool]).toArray(),
                 Arrays.stream(kept).map(pool -> itemCounts[pool]).toArray(),
                 Arrays.stream(kept).map(pool -> layers[pool]).toArray(),
-                true);
+                hasLayers);
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.verbena.kv;
 
+import dev.verbena.memory.MemoryRegistry;
 import dev.verbena.transfer.Node;
 import dev.verbena.transfer.Peer;
 import java.io.IOException;
@@ -9,10 +10,15 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The prefill side: hears which pages decode nodes have set aside, and writes requests into them.
+ * The prefill side: hears which slots decode ranks have set aside, and writes requests into them.
+ *
+ * <p>A request is announced by every rank of the decode side, also by those that other prefill
+ * ranks write to; it can be begun once all have. One that a decode rank gives up, or that is lost
+ * with a rank that this side was to write to, before it is begun, is over for all of them.
  *
  * <p>Life: one a node, made before it connects; {@link #begin} a request each; it needs no closing.
  * Safe for use by several threads.
@@ -20,77 +26,128 @@ import org.jspecify.annotations.Nullable;
  * <p>Source: SGLang's {@code KVSender}.
  */
 public final class KvSender {
-    /** Requests that may be announced and not yet begun; more are refused. */
+    /** Announcements of requests that have not been begun; more are refused. */
     private static final int MAX_ANNOUNCED = 1 << 16;
 
-    /** Pages of all requests that are announced and not yet begun: four bytes of memory each. */
-    private static final long MAX_ANNOUNCED_PAGES = 1 << 24;
+    /** Slots of all requests that are announced and not yet begun: four bytes of memory each. */
+    private static final long MAX_ANNOUNCED_SLOTS = 1 << 24;
 
-    /** A request that a decode node waits for. */
-    private record Announced(Peer peer, KvPools decodePools, KvMessage.Announce announce) {}
+    /** A decode node: what it said of itself, and the way to it or why there is none. */
+    private record DecodeSide(
+            KvMessage.Side side, @Nullable KvRoute route, @Nullable String mismatch) {}
 
-    private final KvPools pools;
+    /** What cannot be, told to a decode rank. */
+    private record Answer(Peer peer, KvMessage message) {}
+
+    private final MemoryRegistry registry;
+    private final KvCache cache;
+    private final KvSenderOptions options;
+    private final @Nullable StagedWriter stagedWriter;
 
     private final Object lock = new Object();
-    private final Map<Peer, KvPools> decodePools = new HashMap<>();
-    private final Map<Long, Announced> announced = new HashMap<>();
+    private final Map<Peer, DecodeSide> decodeSides = new HashMap<>();
+    private final Map<Long, KvRoom> rooms = new HashMap<>();
     private final Map<Long, KvSend> sends = new HashMap<>();
-    private long announcedPages;
+    private int announced;
+    private long announcedSlots;
 
-    private KvSender(KvPools pools) {
-        this.pools = pools;
+    private KvSender(Node node, KvCache cache, KvSenderOptions options) {
+        this.registry = node.registry();
+        this.cache = cache;
+        this.options = options;
+        this.stagedWriter =
+                options.stagingArea()
+                        .map(area -> new StagedWriter(node, cache, area, options.stagingBuffers()))
+                        .orElse(null);
     }
 
     /**
      * Makes the sender of a node.
      *
      * @param node the node, whose registry holds the pools' memory
-     * @param pools the prefill side's pools, by their addresses in this process
+     * @param cache this rank's cache, by its addresses in this process
+     * @return the sender, with the default options
+     * @throws IllegalArgumentException as {@link #on(Node, KvCache, KvSenderOptions)}
+     */
+    public static KvSender on(Node node, KvCache cache) {
+        return on(node, cache, KvSenderOptions.defaults());
+    }
+
+    /**
+     * Makes the sender of a node.
+     *
+     * @param node the node, whose registry holds the pools' memory
+     * @param cache this rank's cache, by its addresses in this process
+     * @param options how to move what is sent
      * @return the sender
      * @throws IllegalArgumentException if the node has a sender already
      */
-    public static KvSender on(Node node, KvPools pools) {
-        KvSender sender = new KvSender(pools);
+    public static KvSender on(Node node, KvCache cache, KvSenderOptions options) {
+        KvSender sender = new KvSender(node, cache, options);
         node.onMessage(KvMessage.TO_PREFILL, sender::message);
         node.onPeerLost(sender::lost);
         return sender;
     }
 
     /**
-     * Begins to send a request, waiting for a decode node to announce it.
+     * Begins to send a request, waiting until all ranks of the decode side have announced it.
      *
      * @param room identity of the request, the same on all sides
-     * @param timeout longest wait for the announcement
-     * @return the send, to be given chunks and closed
-     * @throws KvException if no decode node announced the room in time
+     * @param timeout longest wait for the announcements
+     * @return the send, to be given chunks and closed; also if this rank has nothing to write
+     * @throws KvException if not all decode ranks announced the room in time; or one gave it up, or
+     *     was lost, meanwhile
      * @throws InterruptedException if this thread is interrupted
      */
     public KvSend begin(long room, Duration timeout) throws InterruptedException {
-        long deadline = System.nanoTime() + timeout.toNanos();
+        long start = System.nanoTime();
+        long limit = TimeUnit.NANOSECONDS.convert(timeout);
+        KvRoom seen = null;
         synchronized (lock) {
-            Announced found;
-            while ((found = forgetAnnounced(room)) == null) {
-                long millis = (deadline - System.nanoTime()) / 1_000_000;
-                if (millis <= 0) {
-                    throw new KvException(
-                            "no decode node announced room " + room + " within " + timeout, null);
+            while (true) {
+                KvRoom found = rooms.get(room);
+                seen = found == null ? seen : found;
+                if (seen != null && seen.failure() != null) {
+                    throw new KvException("room " + room + " failed: " + seen.failure(), null);
                 }
-                lock.wait(millis);
+                if (found != null && found.isComplete()) {
+                    return begin(room, found);
+                }
+                long left = limit - (System.nanoTime() - start);
+                if (left <= 0) {
+                    throw new KvException(notAnnounced(room, found, timeout), null);
+                }
+                TimeUnit.NANOSECONDS.timedWait(lock, Math.max(left, 1_000_000));
             }
-            KvSend send = new KvSend(this, found.peer, pools, found.decodePools, found.announce);
-            sends.put(room, send);
-            return send;
         }
     }
 
+    /** With the lock. */
+    private KvSend begin(long id, KvRoom room) {
+        remove(id, room);
+        KvSend send = new KvSend(this, id, room.targets());
+        sends.put(id, send);
+        return send;
+    }
+
+    private static String notAnnounced(long id, @Nullable KvRoom room, Duration timeout) {
+        return room == null
+                ? "no decode node announced room " + id + " within " + timeout
+                : "decode ranks %s did not announce room %d within %s, %s did"
+                        .formatted(room.missing(), id, timeout, room.targets());
+    }
+
     /**
-     * Lists the rooms that decode nodes wait for and that have not been begun.
+     * Lists the rooms that decode ranks wait for and that have not been begun.
      *
-     * @return the rooms, in no particular order
+     * @return the rooms that all ranks of the decode side have announced, in no particular order
      */
     public List<Long> announcedRooms() {
         synchronized (lock) {
-            return new ArrayList<>(announced.keySet());
+            return rooms.entrySet().stream()
+                    .filter(entry -> entry.getValue().isComplete())
+                    .map(Map.Entry::getKey)
+                    .toList();
         }
     }
 
@@ -105,99 +162,40 @@ public final class KvSender {
         }
     }
 
+    // What follows is for the package.
+
+    KvCache cache() {
+        return cache;
+    }
+
+    MemoryRegistry registry() {
+        return registry;
+    }
+
+    /** Staged chunks that have not ended, and staging buffers that are not free. */
+    int stagingInUse() {
+        return stagedWriter == null ? 0 : stagedWriter.inUse();
+    }
+
+    /** Only where a route is staged. */
+    StagedWriter stagedWriter() {
+        if (stagedWriter == null) {
+            throw new IllegalArgumentException("this sender does not stage");
+        }
+        return stagedWriter;
+    }
+
+    /** Announcements that are kept, of whatever rooms. */
+    int announcements() {
+        synchronized (lock) {
+            return announced;
+        }
+    }
+
     void forget(KvSend send) {
         synchronized (lock) {
             sends.remove(send.room(), send);
         }
-    }
-
-    private void message(Peer peer, ByteBuffer bytes) {
-        switch (KvMessage.decode(bytes)) {
-            case KvMessage.Pools message -> {
-                synchronized (lock) {
-                    if (peer.lostReason().isEmpty()) {
-                        decodePools.put(peer, message.pools());
-                    }
-                }
-            }
-            case KvMessage.Announce announce -> announced(peer, announce);
-            case KvMessage.Abort abort -> aborted(peer, abort);
-            case KvMessage other ->
-                    throw new IllegalArgumentException("unexpected KV message " + other);
-        }
-    }
-
-    private void announced(Peer peer, KvMessage.Announce announce) {
-        long room = announce.room();
-        String refusal = null;
-        synchronized (lock) {
-            if (peer.lostReason().isPresent()) {
-                // What is kept of it was dropped, or will be; nobody drops what comes later.
-                return;
-            }
-            KvPools remote = decodePools.get(peer);
-            if (remote == null) {
-                throw new IllegalArgumentException("a request was announced before the pools");
-            }
-            if (announced.containsKey(room) || sends.containsKey(room)) {
-                refusal = "room " + room + " is in use on the prefill side";
-            } else if (announced.size() == MAX_ANNOUNCED) {
-                refusal = "the prefill side has " + MAX_ANNOUNCED + " requests waiting";
-            } else if (announcedPages + announce.pages().length > MAX_ANNOUNCED_PAGES) {
-                refusal = "the prefill side has " + announcedPages + " pages waiting";
-            } else {
-                announced.put(room, new Announced(peer, remote, announce));
-                announcedPages += announce.pages().length;
-                lock.notifyAll();
-            }
-        }
-        if (refusal != null) {
-            answer(peer, new KvMessage.Failed(room, announce.token(), refusal));
-        }
-    }
-
-    private void aborted(Peer peer, KvMessage.Abort abort) {
-        KvSend send;
-        synchronized (lock) {
-            Announced waiting = announced.get(abort.room());
-            if (waiting != null
-                    && waiting.peer.equals(peer)
-                    && waiting.announce.token() == abort.token()) {
-                forgetAnnounced(abort.room());
-            }
-            send = sends.get(abort.room());
-        }
-        if (send != null && send.isOf(peer, abort.token())) {
-            send.aborted(abort.reason());
-        } else {
-            // Not begun, or over: nothing of it is in flight.
-            answer(peer, new KvMessage.Ended(abort.room(), abort.token()));
-        }
-    }
-
-    private void lost(Peer peer, String reason) {
-        List<KvSend> open = new ArrayList<>();
-        synchronized (lock) {
-            decodePools.remove(peer);
-            for (Announced waiting : List.copyOf(announced.values())) {
-                if (waiting.peer.equals(peer)) {
-                    forgetAnnounced(waiting.announce.room());
-                }
-            }
-            for (KvSend send : sends.values()) {
-                if (send.peer().equals(peer)) {
-                    open.add(send);
-                }
-            }
-        }
-        open.forEach(send -> send.lost(reason));
-    }
-
-    /** With the lock. */
-    private @Nullable Announced forgetAnnounced(long room) {
-        Announced waiting = announced.remove(room);
-        announcedPages -= waiting == null ? 0 : waiting.announce.pages().length;
-        return waiting;
     }
 
     static void answer(Peer peer, KvMessage message) {
@@ -210,6 +208,208 @@ public final class KvSender {
             peer.send(KvMessage.TO_DECODE, message.encode());
         } catch (IOException lost) {
             // The decode side learns of it by the same loss.
+        }
+    }
+
+    private void message(Peer peer, ByteBuffer bytes) {
+        switch (KvMessage.decode(bytes)) {
+            case KvMessage.Side side -> introduced(peer, side);
+            case KvMessage.Announce announce -> announced(peer, announce);
+            case KvMessage.Abort abort -> aborted(peer, abort);
+            case KvMessage.Assigned assigned -> stagedWriter().assigned(peer, assigned);
+            case KvMessage.Watermark watermark -> stagedWriter().watermark(peer, watermark);
+            case KvMessage other ->
+                    throw new IllegalArgumentException("unexpected KV message " + other);
+        }
+    }
+
+    private void introduced(Peer peer, KvMessage.Side side) {
+        KvRoute route = null;
+        String mismatch = null;
+        try {
+            boolean staging = stagedWriter != null && side.ring().isPresent();
+            route = KvRoute.of(cache, side.cache(), options, staging);
+        } catch (IllegalArgumentException refused) {
+            mismatch = refused.getMessage();
+        }
+        synchronized (lock) {
+            if (peer.lostReason().isPresent()) {
+                // What is kept of it was dropped, or will be; nobody drops what comes later.
+                return;
+            }
+            decodeSides.put(peer, new DecodeSide(side, route, mismatch));
+        }
+        answer(peer, new KvMessage.Side(cache, options.stagingArea(), false));
+    }
+
+    private void announced(Peer peer, KvMessage.Announce announce) {
+        DecodeSide decode;
+        synchronized (lock) {
+            decode = decodeSides.get(peer);
+        }
+        if (decode == null) {
+            if (peer.lostReason().isPresent()) {
+                return;
+            }
+            throw new IllegalArgumentException("a request was announced before the cache");
+        }
+        String refusal = refusal(peer, decode, announce);
+        List<Answer> answers = new ArrayList<>();
+        synchronized (lock) {
+            if (peer.lostReason().isPresent()) {
+                return;
+            }
+            if (refusal == null) {
+                refusal = join(new KvTarget(peer, route(decode), decode.side, announce), answers);
+            } else {
+                failRoom(announce.room(), refusal, answers);
+            }
+            lock.notifyAll();
+        }
+        if (refusal != null) {
+            answer(peer, new KvMessage.Failed(announce.room(), announce.token(), refusal));
+        }
+        answers.forEach(told -> answer(told.peer, told.message));
+    }
+
+    private static KvRoute route(DecodeSide decode) {
+        if (decode.route == null) {
+            throw new IllegalStateException(decode.mismatch);
+        }
+        return decode.route;
+    }
+
+    /** Why a request cannot be sent, or null. So that later only this side's slots can be wrong. */
+    private @Nullable String refusal(Peer peer, DecodeSide decode, KvMessage.Announce announce) {
+        if (decode.route == null) {
+            return decode.mismatch;
+        }
+        if (!announce.needed()) {
+            return null;
+        }
+        try {
+            decode.route.checkSlots(announce);
+            checkOffered(peer, decode.side, announce);
+            return null;
+        } catch (IllegalArgumentException | IndexOutOfBoundsException refused) {
+            return refused.getMessage();
+        }
+    }
+
+    /** Refuses pools that the decode side has not opened to this side. */
+    private static void checkOffered(Peer peer, KvMessage.Side side, KvMessage.Announce announce) {
+        KvCache decode = side.cache();
+        Registered.check("KV", decode.pools(), peer);
+        for (KvState state : decode.states()) {
+            Registered.check("state '" + state.name() + "'", state.pools(), peer);
+        }
+        if (announce.auxSlot() >= 0 && !side.auxByMessage()) {
+            Registered.check("auxiliary", decode.auxBuffers().orElseThrow(), peer);
+        }
+    }
+
+    /** Adds a decode rank to its room; gives a refusal. With the lock. */
+    private @Nullable String join(KvTarget target, List<Answer> answers) {
+        long id = target.announce().room();
+        int slots = target.announce().slotCount();
+        if (sends.containsKey(id)) {
+            return "room " + id + " is in use on the prefill side";
+        }
+        if (announced == MAX_ANNOUNCED || announcedSlots + slots > MAX_ANNOUNCED_SLOTS) {
+            return "the prefill side has %d requests with %d slots waiting"
+                    .formatted(announced, announcedSlots);
+        }
+        KvRoom room = rooms.computeIfAbsent(id, _ -> new KvRoom());
+        String refusal = room.refusal(target);
+        if (refusal != null) {
+            return "room " + id + " is in use on the prefill side: " + refusal;
+        }
+        String disagreement = room.disagreement(target);
+        if (disagreement != null) {
+            failRoom(id, disagreement, answers);
+            return disagreement;
+        }
+        room.add(target);
+        announced++;
+        announcedSlots += slots;
+        return null;
+    }
+
+    /** Ends a room that has not been begun, for all its ranks. With the lock. */
+    private void failRoom(long id, String reason, List<Answer> answers) {
+        KvRoom room = rooms.get(id);
+        if (room == null) {
+            return;
+        }
+        remove(id, room);
+        room.fail(reason);
+        for (KvTarget target : room.targets()) {
+            answers.add(
+                    new Answer(target.peer(), new KvMessage.Failed(id, target.token(), reason)));
+        }
+        lock.notifyAll();
+    }
+
+    /** With the lock. */
+    private void remove(long id, KvRoom room) {
+        rooms.remove(id);
+        announced -= room.targets().size();
+        announcedSlots -= room.slotCount();
+    }
+
+    private void aborted(Peer peer, KvMessage.Abort abort) {
+        List<Answer> answers = new ArrayList<>();
+        KvSend send;
+        KvTarget target;
+        synchronized (lock) {
+            KvRoom room = rooms.get(abort.room());
+            KvTarget waiting = room == null ? null : room.find(peer, abort.token());
+            if (waiting != null) {
+                failRoom(abort.room(), waiting + ": " + abort.reason(), answers);
+                answers.removeIf(told -> told.peer.equals(peer));
+            }
+            send = sends.get(abort.room());
+            target = send == null ? null : send.find(peer, abort.token());
+        }
+        if (send != null && target != null) {
+            send.aborted(target, abort.reason());
+        } else {
+            // Not begun, or over: nothing of it is in flight.
+            answer(peer, new KvMessage.Ended(abort.room(), abort.token()));
+        }
+        answers.forEach(told -> answer(told.peer, told.message));
+    }
+
+    private void lost(Peer peer, String reason) {
+        List<KvSend> open;
+        List<Answer> answers = new ArrayList<>();
+        synchronized (lock) {
+            decodeSides.remove(peer);
+            for (Map.Entry<Long, KvRoom> entry : List.copyOf(rooms.entrySet())) {
+                lost(entry.getKey(), entry.getValue(), peer, reason, answers);
+            }
+            open = List.copyOf(sends.values());
+        }
+        if (stagedWriter != null) {
+            stagedWriter.lost(peer, reason);
+        }
+        open.forEach(send -> send.lost(peer, reason));
+        answers.forEach(told -> answer(told.peer, told.message));
+    }
+
+    /**
+     * A rank that other prefill ranks write to may have been served, and gone. Its announcement
+     * counts until it is the last one.
+     */
+    private void lost(long id, KvRoom room, Peer peer, String reason, List<Answer> answers) {
+        KvTarget target = room.find(peer);
+        if (target == null) {
+            return;
+        }
+        boolean anyIsThere =
+                room.targets().stream().anyMatch(other -> other.peer().lostReason().isEmpty());
+        if (target.isNeeded() || !anyIsThere) {
+            failRoom(id, target + " is lost: " + reason, answers);
         }
     }
 }

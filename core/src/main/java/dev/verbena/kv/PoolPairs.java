@@ -74,6 +74,11 @@ final class PoolPairs {
         return pairs;
     }
 
+    /** The decode pools that have a partner, in the order of the prefill pools. */
+    KvPools decodeInOrder() {
+        return decode.select(decodePools);
+    }
+
     /** Number of pairs, one per prefill pool; a pair is named by its prefill pool. */
     int size() {
         return decodePools.length;

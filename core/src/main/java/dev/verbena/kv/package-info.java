@@ -22,6 +22,10 @@
  * <tr><td>9</td><td>{@link HeadSlicePlanner}</td><td>heads, token by token</td></tr>
  * </table>
  *
+ * <p>{@link KvSender} and {@link KvReceiver} drive them: requests of chunks, between any numbers of
+ * ranks, of which each ends exactly once on both sides. A {@link KvCache} describes one rank,
+ * {@link KvSlots} where a request lives on it.
+ *
  * <p>{@link RankMap} says which prefill rank writes which heads to which decode rank.
  *
  * <p>Imports: the planners know {@code dev.verbena.transfer.TransferBatch} and nothing else,

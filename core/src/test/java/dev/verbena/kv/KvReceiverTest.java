@@ -43,14 +43,14 @@ class KvReceiverTest {
     void aPageIsNotGivenToTwoRequests() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             List<Peer> writers = List.of(rig.toPrefill);
-            KvRequest first = rig.receiver.expect(1, writers, new int[] {3, 5});
+            KvRequest first = rig.receiver.expect(1, writers, KvSlots.pages(3, 5));
 
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> rig.receiver.expect(2, writers, new int[] {4, 5}))
+                    .isThrownBy(() -> rig.receiver.expect(2, writers, KvSlots.pages(4, 5)))
                     .withMessageContaining("pages[1] is 5");
 
             first.close();
-            rig.receiver.expect(2, writers, new int[] {4, 5}).close();
+            rig.receiver.expect(2, writers, KvSlots.pages(4, 5)).close();
         }
     }
 
@@ -59,7 +59,8 @@ class KvReceiverTest {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int step = -1; step < STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
-                KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 request.completion().whenComplete((r, f) -> ends.incrementAndGet());
                 KvSend send = step < 0 ? null : rig.sender.begin(7, SOON);
                 if (send != null) {
@@ -77,8 +78,7 @@ class KvReceiverTest {
                     assertThatExceptionOfType(KvException.class)
                             .isThrownBy(send::await)
                             .withMessageContaining("aborted by the decode side");
-                    assertThatExceptionOfType(KvException.class)
-                            .isThrownBy(() -> send.chunk(new int[] {3}));
+                    assertThatExceptionOfType(KvException.class).isThrownBy(() -> send.chunk(3));
                     send.close();
                 }
                 KvRig.assertEndedOnce(ends);
@@ -94,7 +94,8 @@ class KvReceiverTest {
     void anAbortThatComesTooLateIsAnswered() throws Exception {
         try (KvRig rig = new KvRig(KvRig.LATENT)) {
             for (int round = 0; round < 10; round++) {
-                KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 KvSend send = rig.sender.begin(7, SOON);
                 KvSenderTest.goOn(send, STEPS);
                 if (round % 2 == 0) {
@@ -119,12 +120,14 @@ class KvReceiverTest {
     void lateAnswersDoNotEndTheNextRequestOfTheRoom() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int round = 0; round < 10; round++) {
-                KvRequest first = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvRequest first =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 KvSend send = rig.sender.begin(7, SOON);
                 Thread prefill = Thread.startVirtualThread(() -> send.fail("prefill gives up"));
                 first.abort("decode gives up");
                 first.close();
-                try (KvRequest second = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES)) {
+                try (KvRequest second =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
                     prefill.join();
                     send.close();
                     try (KvSend next = rig.sender.begin(7, SOON)) {
@@ -141,7 +144,8 @@ class KvReceiverTest {
     @Test
     void aRequestThatIsNotFilledInTimeIsAborted() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
-            try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES)) {
+            try (KvRequest request =
+                    rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
                 assertThatExceptionOfType(KvException.class)
                         .isThrownBy(() -> request.await(Duration.ofMillis(30)))
                         .withMessageContaining("PT0.03S");
@@ -154,7 +158,8 @@ class KvReceiverTest {
     void aDecodeNodeThatGoesEndsBothSides() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int step = -1; step <= STEPS; step++) {
-                KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 KvSend send = step < 0 ? null : rig.sender.begin(7, SOON);
                 if (send != null) {
                     KvSenderTest.goOn(send, step);
@@ -181,7 +186,8 @@ class KvReceiverTest {
     void aRequestOfAPeerThatIsLostFailsAtOnce() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             rig.toPrefill.close();
-            try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES)) {
+            try (KvRequest request =
+                    rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
                 assertThatExceptionOfType(KvException.class)
                         .isThrownBy(request::await)
                         .withMessageContaining("lost");

@@ -30,18 +30,22 @@ final class KvRig implements AutoCloseable {
     Peer toPrefill;
 
     KvRig(KvLayout layout) throws IOException {
-        long bytes = layout.bytes(PAGES);
+        this(layout, PAGES);
+    }
+
+    KvRig(KvLayout layout, int pages) throws IOException {
+        long bytes = layout.bytes(pages);
         prefillPool = nodes.near().registry().allocate("kv", bytes, Access.LOCAL_WRITE);
         decodePool = nodes.far().registry().allocate("kv", bytes, Access.REMOTE_WRITE);
-        prefillPools = layout.pools(prefillPool.address(), PAGES);
-        decodePools = layout.pools(decodePool.address(), PAGES);
+        prefillPools = layout.pools(prefillPool.address(), pages);
+        decodePools = layout.pools(decodePool.address(), pages);
         Random random = new Random(bytes);
         MemorySegment memory = prefillPool.segment();
         for (long i = 0; i + 8 <= bytes; i += 8) {
             memory.set(ValueLayout.JAVA_LONG, i, random.nextLong());
         }
-        sender = KvSender.on(nodes.near(), prefillPools);
-        receiver = KvReceiver.on(nodes.far(), decodePools);
+        sender = KvSender.on(nodes.near(), KvCache.of(layout, prefillPools));
+        receiver = KvReceiver.on(nodes.far(), KvCache.of(layout, decodePools));
         toDecode = nodes.connect();
         toPrefill = nodes.accepted();
     }

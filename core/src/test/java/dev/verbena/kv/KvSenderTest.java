@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,7 +42,9 @@ class KvSenderTest {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int step = 0; step < STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
-                try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                try (KvRequest request =
+                                rig.receiver.expect(
+                                        7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                         KvSend send = rig.sender.begin(7, SOON)) {
                     request.completion().whenComplete((r, f) -> ends.incrementAndGet());
                     goOn(send, step);
@@ -55,8 +58,7 @@ class KvSenderTest {
                     assertThatExceptionOfType(KvException.class)
                             .isThrownBy(send::await)
                             .withMessageContaining("out of memory");
-                    assertThatExceptionOfType(KvException.class)
-                            .isThrownBy(() -> send.chunk(new int[] {}));
+                    assertThatExceptionOfType(KvException.class).isThrownBy(() -> send.chunk());
                 }
                 KvRig.assertEndedOnce(ends);
                 KvSliceTest.assertQuiet(rig);
@@ -69,7 +71,8 @@ class KvSenderTest {
     void closingBeforeTheLastChunkIsGivingUp() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int step = 0; step < STEPS; step++) {
-                try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES)) {
+                try (KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
                     KvSend send = rig.sender.begin(7, SOON);
                     goOn(send, step);
                     send.close();
@@ -89,7 +92,8 @@ class KvSenderTest {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             for (int step = -1; step <= STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
-                KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+                KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 request.completion().whenComplete((r, f) -> ends.incrementAndGet());
                 KvSend send = step < 0 ? null : rig.sender.begin(7, SOON);
                 if (send != null) {
@@ -124,27 +128,32 @@ class KvSenderTest {
      * A decode node that announces without end costs the prefill node a bounded amount of memory.
      */
     @Test
-    void announcementsAreBoundedByTheirPages() throws Exception {
-        int most = KvMessage.MAX_PAGES;
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
-            announce(rig, new KvMessage.Pools(rig.decodePools));
+    void announcementsAreBoundedByTheirSlots() throws Exception {
+        int[] most = IntStream.range(0, KvMessage.MAX_SLOTS).toArray();
+        KvLayout tiny = new KvLayout.Latent(1, 1, 1, 1);
+        try (KvRig rig = new KvRig(tiny, most.length)) {
+            rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(0)).close();
             for (int room = 1; room <= 16; room++) {
-                announce(rig, new KvMessage.Announce(room, room, new int[most]));
+                announce(rig, announcement(room, most));
                 awaitAnnounced(rig, room);
             }
-            announce(rig, new KvMessage.Announce(17, 17, new int[1]));
+            announce(rig, announcement(17, 0));
             announce(rig, new KvMessage.Abort(1, 2, "of another request of that room"));
             announce(rig, new KvMessage.Abort(1, 1, "enough"));
             awaitAnnounced(rig, 15);
             assertThat(rig.sender.announcedRooms()).doesNotContain(1L, 17L);
 
-            announce(rig, new KvMessage.Announce(18, 18, new int[most]));
+            announce(rig, announcement(18, most));
             awaitAnnounced(rig, 16);
 
             rig.toPrefill.close();
             rig.nodes.lostByNear();
             KvSliceTest.assertQuiet(rig);
         }
+    }
+
+    private static KvMessage announcement(int room, int... pages) {
+        return new KvMessage.Announce(room, room, true, pages, new int[0][], -1);
     }
 
     private static void announce(KvRig rig, KvMessage message) throws IOException {
@@ -168,22 +177,23 @@ class KvSenderTest {
     /** 0: nothing; 1: a chunk, perhaps in flight; 2: a chunk done; 3: two; 4: all. */
     static void goOn(KvSend send, int step) throws InterruptedException {
         if (step >= 1) {
-            send.chunk(new int[] {1});
+            send.chunk(1);
         }
         if (step >= 2) {
-            send.chunk(new int[] {}).await();
+            send.chunk().await();
         }
         if (step >= 3) {
-            send.chunk(new int[] {2});
+            send.chunk(2);
         }
         if (step >= 4) {
-            send.last(new int[] {3});
+            send.last(KvSlots.pages(3));
         }
     }
 
     static void sendsOne(KvRig rig) throws Exception {
         rig.decodePool.segment().fill((byte) 0);
-        try (KvRequest request = rig.receiver.expect(7, List.of(rig.toPrefill), PAGES);
+        try (KvRequest request =
+                        rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
                 KvSend send = rig.sender.begin(7, SOON)) {
             goOn(send, STEPS);
             request.await(SOON);

@@ -42,13 +42,14 @@ class KvSliceTest {
             try (KvRig rig = new KvRig(layout)) {
                 int[] from = {7, 8, 9, 20, 3, 40, 41, 0};
                 int[] to = {63, 1, 2, 3, 50, 9, 10, 0};
-                try (KvRequest request = rig.receiver.expect(5, List.of(rig.toPrefill), to);
+                try (KvRequest request =
+                                rig.receiver.expect(5, List.of(rig.toPrefill), KvSlots.pages(to));
                         KvSend send = rig.sender.begin(5, SOON)) {
                     assertThat(send.pages()).isEqualTo(8);
-                    send.chunk(new int[] {7, 8});
-                    send.chunk(new int[] {});
-                    send.chunk(new int[] {9, 20, 3});
-                    send.last(new int[] {40, 41, 0});
+                    send.chunk(7, 8);
+                    send.chunk();
+                    send.chunk(9, 20, 3);
+                    send.last(KvSlots.pages(40, 41, 0));
                     request.await(SOON);
                     send.await();
                 }
@@ -67,17 +68,19 @@ class KvSliceTest {
     @Test
     void theLastChunkMayBeEmptyAndSoMayTheRequest() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
-            try (KvRequest request = rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {4});
+            try (KvRequest request =
+                            rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(4));
                     KvSend send = rig.sender.begin(1, SOON)) {
-                send.chunk(new int[] {6});
-                send.last(new int[] {});
+                send.chunk(6);
+                send.last(KvSlots.pages());
                 request.await(SOON);
                 send.await();
             }
             assertThat(rig.filled(6, 4)).isTrue();
-            try (KvRequest request = rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {});
+            try (KvRequest request =
+                            rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages());
                     KvSend send = rig.sender.begin(1, SOON)) {
-                send.last(new int[] {});
+                send.last(KvSlots.pages());
                 request.await();
                 send.await();
             }
@@ -119,14 +122,16 @@ class KvSliceTest {
         int[] pages = IntStream.range(first, first + 8).toArray();
         for (int round = 0; round < rounds; round++) {
             long room = first * 1000L + round;
-            try (KvRequest request = rig.receiver.expect(room, List.of(rig.toPrefill), pages);
+            try (KvRequest request =
+                            rig.receiver.expect(
+                                    room, List.of(rig.toPrefill), KvSlots.pages(pages));
                     KvSend send = rig.sender.begin(room, SOON)) {
                 for (int i = 0; i < 8; i++) {
                     int[] chunk = {first + (i + round) % 8};
                     if (i < 7) {
                         send.chunk(chunk);
                     } else {
-                        send.last(chunk);
+                        send.last(KvSlots.pages(chunk));
                     }
                 }
                 request.await(SOON);
@@ -142,20 +147,20 @@ class KvSliceTest {
     void wrongChunksAreRefusedAndTheRequestGoesOn() throws Exception {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             try (KvRequest request =
-                            rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {1, 2});
+                            rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(1, 2));
                     KvSend send = rig.sender.begin(1, SOON)) {
                 assertThatIllegalArgumentException()
-                        .isThrownBy(() -> send.chunk(new int[] {1, 2, 3}))
+                        .isThrownBy(() -> send.chunk(1, 2, 3))
                         .withMessageContaining("2 of 2 pages are left");
                 assertThatIllegalArgumentException()
-                        .isThrownBy(() -> send.last(new int[] {1}))
+                        .isThrownBy(() -> send.last(KvSlots.pages(1)))
                         .withMessageContaining("last chunk of 1 pages");
                 assertThatExceptionOfType(IndexOutOfBoundsException.class)
-                        .isThrownBy(() -> send.chunk(new int[] {KvRig.PAGES}));
+                        .isThrownBy(() -> send.chunk(KvRig.PAGES));
                 assertThatExceptionOfType(IndexOutOfBoundsException.class)
-                        .isThrownBy(() -> send.last(new int[] {-1, 0}));
-                send.last(new int[] {5, 6});
-                assertThatIllegalStateException().isThrownBy(() -> send.chunk(new int[] {}));
+                        .isThrownBy(() -> send.last(KvSlots.pages(-1, 0)));
+                send.last(KvSlots.pages(5, 6));
+                assertThatIllegalStateException().isThrownBy(() -> send.chunk());
                 request.await(SOON);
             }
             assertThat(rig.filled(6, 2)).isTrue();
@@ -168,21 +173,23 @@ class KvSliceTest {
         try (KvRig rig = new KvRig(KvRig.HEADS)) {
             assertThatIllegalArgumentException()
                     .isThrownBy(() ->
-                            rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {KvRig.PAGES}))
+                            rig.receiver.expect(
+                                    1, List.of(rig.toPrefill), KvSlots.pages(KvRig.PAGES)))
                     .withMessageContaining("pages[0]");
             assertThatIllegalArgumentException()
-                    .isThrownBy(
-                            () -> rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {3, 3}))
+                    .isThrownBy(() ->
+                            rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(3, 3)))
                     .withMessageContaining("pages[1]");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> rig.receiver.expect(1, List.of(), new int[] {3}));
+                    .isThrownBy(() -> rig.receiver.expect(1, List.of(), KvSlots.pages(3)));
             assertThatExceptionOfType(KvException.class)
                     .isThrownBy(() -> rig.sender.begin(1, Duration.ofMillis(20)))
                     .withMessageContaining("room 1");
-            try (KvRequest first = rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {3})) {
+            try (KvRequest first =
+                    rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(3))) {
                 assertThatIllegalArgumentException()
-                        .isThrownBy(
-                                () -> rig.receiver.expect(1, List.of(rig.toPrefill), new int[] {4}))
+                        .isThrownBy(() ->
+                                rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(4)))
                         .withMessageContaining("in use");
                 assertThat(first.room()).isEqualTo(1);
             }

@@ -1,8 +1,10 @@
 package dev.verbena.demo;
 
+import dev.verbena.kv.KvCache;
 import dev.verbena.kv.KvLayout;
 import dev.verbena.kv.KvReceiver;
 import dev.verbena.kv.KvRequest;
+import dev.verbena.kv.KvSlots;
 import dev.verbena.memory.Pool;
 import dev.verbena.transfer.Node;
 import dev.verbena.transfer.NodeOptions;
@@ -67,9 +69,12 @@ final class Decode {
         Peer prefill = mailbox.peer();
         Pool pool = node.registry().allocate("kv", job.cacheBytes(), Access.REMOTE_WRITE);
         CacheMemory cache = new CacheMemory(layout, job.cachePages(), pool.segment());
-        KvReceiver receiver = KvReceiver.on(node, layout.pools(pool.address(), job.cachePages()));
+        KvReceiver receiver =
+                KvReceiver.on(
+                        node, KvCache.of(layout, layout.pools(pool.address(), job.cachePages())));
         int[] pages = RequestPages.onDecode(job.pages(), job.cachePages(), job.seed());
-        try (KvRequest request = receiver.expect(job.room(), List.of(prefill), pages)) {
+        try (KvRequest request =
+                receiver.expect(job.room(), List.of(prefill), KvSlots.pages(pages))) {
             progress.say(
                     "set %d of %d pages aside, in each of %d pools"
                             .formatted(job.pages(), job.cachePages(), layout.poolCount()));

@@ -1,8 +1,11 @@
 package dev.verbena.demo;
 
+import dev.verbena.kv.KvCache;
+import dev.verbena.kv.KvChunk;
 import dev.verbena.kv.KvLayout;
 import dev.verbena.kv.KvSend;
 import dev.verbena.kv.KvSender;
+import dev.verbena.kv.KvSlots;
 import dev.verbena.memory.Pool;
 import dev.verbena.transfer.Node;
 import dev.verbena.transfer.NodeOptions;
@@ -72,7 +75,9 @@ final class Prefill implements AutoCloseable {
             throws IOException, InterruptedException {
         Pool pool = node.registry().allocate("kv", job.cacheBytes());
         CacheMemory cache = new CacheMemory(layout, job.cachePages(), pool.segment());
-        KvSender sender = KvSender.on(node, layout.pools(pool.address(), job.cachePages()));
+        KvSender sender =
+                KvSender.on(
+                        node, KvCache.of(layout, layout.pools(pool.address(), job.cachePages())));
         int[] pages = RequestPages.onPrefill(job.pages(), job.cachePages(), job.seed());
         try (Peer decode = node.connect(address.await())) {
             mailbox.claim(decode);
@@ -115,7 +120,6 @@ final class Prefill implements AutoCloseable {
         private final PageContent content;
         private final PageChecksums checksums;
         private final TransferClock clock = new TransferClock();
-        private final List<Transfer> transfers = new CopyOnWriteArrayList<>();
         private final List<CompletableFuture<?>> ends = new CopyOnWriteArrayList<>();
         private long blocks;
         private long workRequests;
@@ -129,7 +133,7 @@ final class Prefill implements AutoCloseable {
         }
 
         void sendAll(int chunkPages) throws InterruptedException {
-            try (var _ = progress.begin("moving", "MB", 1_000_000, job.bytes(), this::bytesDone)) {
+            try (var _ = progress.begin("moving", "MB", 1_000_000, job.bytes(), send::bytesDone)) {
                 for (int first = 0; first < pages.length; first += chunkPages) {
                     int end = Math.min(pages.length, first + chunkPages);
                     make(first, end);
@@ -153,21 +157,15 @@ final class Prefill implements AutoCloseable {
         }
 
         private void post(int first, int end) {
-            int[] chunk = Arrays.copyOfRange(pages, first, end);
+            int[] some = Arrays.copyOfRange(pages, first, end);
             clock.begin();
-            Transfer transfer = end < pages.length ? send.chunk(chunk) : send.last(chunk);
-            ends.add(
-                    transfer.completion()
-                            .whenComplete((_, _) -> clock.end())
-                            .toCompletableFuture());
-            transfers.add(transfer);
-            TransferPlan plan = send.peer().plan(transfer.batch());
-            blocks += plan.blocks();
-            workRequests += plan.workRequests();
-        }
-
-        private long bytesDone() {
-            return transfers.stream().mapToLong(Transfer::bytesDone).sum();
+            KvChunk chunk = end < pages.length ? send.chunk(some) : send.last(KvSlots.pages(some));
+            ends.add(chunk.completion().whenComplete((_, _) -> clock.end()).toCompletableFuture());
+            for (Transfer transfer : chunk.transfers()) {
+                TransferPlan plan = send.peers().getFirst().plan(transfer.batch());
+                blocks += plan.blocks();
+                workRequests += plan.workRequests();
+            }
         }
 
         ScenarioResult result(DemoMessage.Verdict verdict) {
@@ -178,7 +176,7 @@ final class Prefill implements AutoCloseable {
                     (long) layout.poolCount() * pages.length,
                     blocks,
                     workRequests,
-                    bytesDone(),
+                    send.bytesDone(),
                     clock.seconds(),
                     verdict);
         }
