@@ -17,8 +17,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "decode",
         description = {
-            "Plays decode for one prefill side: sets pages aside, waits until they are filled,"
-                    + " checks them and ends.",
+            "Plays decode for one prefill side: for each request it sets slots aside, waits until"
+                    + " they are filled and checks them. Ends with the prefill side.",
             "",
             "What to expect, the prefill side says."
         },
@@ -65,13 +65,16 @@ final class DecodeCommand implements Callable<Integer> {
         if (withParent) {
             Thread.ofPlatform().daemon().name("parent").start(DecodeCommand::endWithInput);
         }
-        NodeOptions options =
-                unencrypted ? link.node().listenUnencrypted(address) : link.node().listen(address);
         Progress progress = new Progress(System.err, Progress.Mode.NONE);
-        DemoMessage.Verdict verdict =
-                new Decode(options, corruptOneByte, progress).serve(DecodeCommand::listening);
-        progress.say(verdict.words());
-        return verdict.allRight() ? 0 : 1;
+        InetSocketAddress anyPort = new InetSocketAddress(address.getAddress(), 0);
+        Decode decode =
+                new Decode(
+                        link.node(), options -> listen(options, anyPort), corruptOneByte, progress);
+        return decode.serve(listen(link.node(), address), DecodeCommand::listening) ? 0 : 1;
+    }
+
+    private NodeOptions listen(NodeOptions options, InetSocketAddress where) {
+        return unencrypted ? options.listenUnencrypted(where) : options.listen(where);
     }
 
     private static void listening(int port) {

@@ -18,39 +18,56 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   prefill to decode                            decode to prefill
- *   BEGIN      what will be sent                 CHECKED  so many pools are checked
- *   CHECKSUMS  of one pool, after the transfer   VERDICT  what the check found
+ *   BEGIN      what will be sent                 READY    where the ranks listen
+ *   CHECKSUMS  of one pool, after the transfer   CHECKED  one more pool is checked
+ *                                                VERDICT  what the check found
  * </pre>
  */
 sealed interface DemoMessage {
     /** The topic of all of them; the library's own are small numbers. */
     int TOPIC = 0x7062;
 
-    /** Announces a request; first message of a connection. */
+    /** Announces a request. */
     record Begin(Job job) implements DemoMessage {}
 
-    /** Checksums of one pool: of each page of the request, in the order of its tokens. */
-    record Checksums(int pool, List<Integer> pages) implements DemoMessage {
+    /** The decode ranks listen, in their order, at these ports. */
+    record Ready(List<Integer> ports) implements DemoMessage {
+        /** Copies the list. */
+        public Ready {
+            ports = List.copyOf(ports);
+        }
+    }
+
+    /** Checksums of one pool of a rank: of each item of the request, in its order. */
+    record Checksums(int rank, int pool, List<Integer> items) implements DemoMessage {
         /** Copies the list. */
         public Checksums {
-            pages = List.copyOf(pages);
+            items = List.copyOf(items);
         }
     }
 
     /** Progress of the check. */
-    record Checked(int pools) implements DemoMessage {}
+    record Checked() implements DemoMessage {}
 
     /**
      * The end of the check.
      *
-     * @param pagesChecked pages of the request, over all pools
-     * @param pagesWrong pages that are wrong, those that are not the request's included
+     * @param itemsChecked items of the request, over all pools and ranks
+     * @param itemsWrong items that are wrong, those that are not the request's included
      * @param firstWrong the first of them, or null if all is right
      */
-    record Verdict(long pagesChecked, long pagesWrong, @Nullable WrongPage firstWrong)
+    record Verdict(long itemsChecked, long itemsWrong, @Nullable WrongItem firstWrong)
             implements DemoMessage {
         boolean allRight() {
-            return pagesWrong == 0;
+            return itemsWrong == 0;
+        }
+
+        /** This verdict and that on another rank. */
+        Verdict and(Verdict other) {
+            return new Verdict(
+                    itemsChecked + other.itemsChecked,
+                    itemsWrong + other.itemsWrong,
+                    firstWrong == null ? other.firstWrong : firstWrong);
         }
 
         /** The verdict in a sentence. */
@@ -58,11 +75,11 @@ sealed interface DemoMessage {
             return firstWrong == null
                     ? String.format(
                             Locale.ROOT,
-                            "%,d pages have the same CRC32C on both sides and the right bytes, and"
-                                    + " no other page was touched",
-                            pagesChecked)
+                            "%,d items (pages, state, auxiliary data) have the right bytes, and no"
+                                    + " other was touched",
+                            itemsChecked)
                     : String.format(
-                            Locale.ROOT, "%,d wrong pages, the first %s", pagesWrong, firstWrong);
+                            Locale.ROOT, "%,d wrong items, the first %s", itemsWrong, firstWrong);
         }
     }
 
@@ -73,21 +90,21 @@ sealed interface DemoMessage {
             switch (this) {
                 case Begin(Job job) -> {
                     out.writeByte(1);
-                    out.writeUTF(job.model().title());
-                    out.writeInt(job.tokens());
+                    out.writeUTF(job.scenario().name());
+                    out.writeUTF(job.scenario().model().title());
+                    out.writeInt(job.scenario().tokens());
                     out.writeLong(job.seed());
                 }
-                case Checksums(int pool, List<Integer> pages) -> {
+                case Checksums(int rank, int pool, List<Integer> items) -> {
                     out.writeByte(2);
+                    out.writeInt(rank);
                     out.writeInt(pool);
-                    out.writeInt(pages.size());
-                    for (int checksum : pages) {
-                        out.writeInt(checksum);
-                    }
+                    write(out, items);
                 }
-                case Checked(int pools) -> {
-                    out.writeByte(3);
-                    out.writeInt(pools);
+                case Checked() -> out.writeByte(3);
+                case Ready(List<Integer> ports) -> {
+                    out.writeByte(5);
+                    write(out, ports);
                 }
                 case Verdict verdict -> {
                     out.writeByte(4);
@@ -114,8 +131,9 @@ sealed interface DemoMessage {
                     switch (kind) {
                         case 1 -> readBegin(in);
                         case 2 -> readChecksums(in);
-                        case 3 -> new Checked(in.readInt());
+                        case 3 -> new Checked();
                         case 4 -> readVerdict(in);
+                        case 5 -> new Ready(readInts(in));
                         default ->
                                 throw new IllegalArgumentException(
                                         "demo message of unknown kind " + kind);
@@ -131,45 +149,54 @@ sealed interface DemoMessage {
     }
 
     private static void write(DataOutputStream out, Verdict verdict) throws IOException {
-        out.writeLong(verdict.pagesChecked);
-        out.writeLong(verdict.pagesWrong);
-        WrongPage wrong = verdict.firstWrong;
+        out.writeLong(verdict.itemsChecked);
+        out.writeLong(verdict.itemsWrong);
+        WrongItem wrong = verdict.firstWrong;
         out.writeBoolean(wrong != null);
         if (wrong != null) {
-            out.writeInt(wrong.pool());
-            out.writeInt(wrong.requestPage());
             out.writeUTF(wrong.label());
             out.writeUTF(wrong.detail());
         }
     }
 
+    private static void write(DataOutputStream out, List<Integer> numbers) throws IOException {
+        out.writeInt(numbers.size());
+        for (int number : numbers) {
+            out.writeInt(number);
+        }
+    }
+
     private static Begin readBegin(DataInputStream in) throws IOException {
-        return new Begin(new Job(ModelShape.of(in.readUTF()), in.readInt(), in.readLong()));
+        Scenario scenario =
+                Scenario.named(in.readUTF())
+                        .withModel(ModelShape.of(in.readUTF()))
+                        .withTokens(in.readInt());
+        return new Begin(new Job(scenario, in.readLong()));
     }
 
     private static Checksums readChecksums(DataInputStream in) throws IOException {
-        int pool = in.readInt();
+        return new Checksums(in.readInt(), in.readInt(), readInts(in));
+    }
+
+    private static List<Integer> readInts(DataInputStream in) throws IOException {
         int count = in.readInt();
         if (count < 0 || in.available() != (long) count * Integer.BYTES) {
             throw new IllegalArgumentException(
-                    "%d checksums in %d bytes".formatted(count, in.available()));
+                    "%d numbers in %d bytes".formatted(count, in.available()));
         }
-        List<Integer> pages = new ArrayList<>(count);
+        List<Integer> numbers = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
-            pages.add(in.readInt());
+            numbers.add(in.readInt());
         }
-        return new Checksums(pool, pages);
+        return numbers;
     }
 
     private static Verdict readVerdict(DataInputStream in) throws IOException {
         long checked = in.readLong();
         long wrong = in.readLong();
-        WrongPage first =
-                in.readBoolean()
-                        ? new WrongPage(in.readInt(), in.readInt(), in.readUTF(), in.readUTF())
-                        : null;
+        WrongItem first = in.readBoolean() ? new WrongItem(in.readUTF(), in.readUTF()) : null;
         if (wrong < 0 || (wrong > 0) != (first != null)) {
-            throw new IllegalArgumentException("verdict of " + wrong + " wrong pages names none");
+            throw new IllegalArgumentException("verdict of " + wrong + " wrong items names none");
         }
         return new Verdict(checked, wrong, first);
     }

@@ -1,53 +1,77 @@
 package dev.verbena.demo;
 
-import dev.verbena.kv.KvLayout;
+import dev.verbena.kv.TensorParallel;
 
 /**
  * One request of the demo: what the prefill side is asked to move, and all that the decode side
- * must know to set its pages aside and to judge them.
+ * must know to set its slots aside and to judge them.
  *
- * @param model whose cache it is
- * @param tokens length of the prompt, 1 to {@link #MAX_TOKENS}
+ * @param scenario how it is moved, and how much
  * @param seed of the content, and of where pages lie
  */
-record Job(ModelShape model, int tokens, long seed) {
-    /** Tokens of one page, as most engines have it by default. */
-    static final int PAGE_TOKENS = 16;
-
-    /** The longest context that the models here are published with. */
-    static final int MAX_TOKENS = 128 << 10;
-
+record Job(Scenario scenario, long seed) {
     Job {
-        if (tokens < 1 || tokens > MAX_TOKENS) {
-            throw new IllegalArgumentException(tokens + " tokens are outside 1.." + MAX_TOKENS);
+        int tokens = scenario.tokens();
+        if (tokens < 1 || tokens > Scenario.MAX_TOKENS) {
+            throw new IllegalArgumentException(
+                    tokens + " tokens are outside 1.." + Scenario.MAX_TOKENS);
         }
     }
 
-    KvLayout layout() {
-        return model.layout(PAGE_TOKENS);
+    /** Which of the two sides. */
+    enum Side {
+        PREFILL,
+        DECODE
     }
 
-    /**
-     * Pages of the request in each pool; the last may hold less than its tokens, and moves whole.
-     */
-    int pages() {
-        return Math.ceilDiv(tokens, PAGE_TOKENS);
+    int ranks(Side side) {
+        return side == Side.PREFILL ? scenario.prefillTp() : scenario.decodeTp();
     }
 
-    /**
-     * Pages of each side's pools: a quarter as many again, and some, belong to others or are free.
-     */
-    int cachePages() {
-        return pages() + pages() / 4 + 32;
+    TensorParallel tensorParallel(Side side) {
+        return new TensorParallel(ranks(side), scenario.model().kvHeads());
     }
 
-    long bytes() {
-        return layout().bytes(pages());
+    /** Tokens of a page: one on the decode side of HiSparse. */
+    int pageTokens(Side side) {
+        boolean single = side == Side.DECODE && scenario.way() == Scenario.Way.TOKENS;
+        return single ? 1 : Scenario.PAGE_TOKENS;
     }
 
-    /** Bytes of one side's pools. */
+    /** Pages of the request in each pool. */
+    int pages(Side side) {
+        return Math.ceilDiv(scenario.tokens(), pageTokens(side));
+    }
+
+    /** Pages of a side's pools: a quarter as many again, and some, belong to others or are free. */
+    int cachePages(Side side) {
+        return pages(side) + pages(side) / 4 + 32;
+    }
+
+    /** Pages of the sliding layers that hold the window at the end of the prompt. */
+    int windowPages() {
+        int tokens = Math.min(scenario.tokens(), ModelShape.WINDOW_TOKENS);
+        return Math.ceilDiv(tokens, Scenario.PAGE_TOKENS);
+    }
+
+    /** Bytes of all ranks of both sides. */
     long cacheBytes() {
-        return layout().bytes(cachePages());
+        long bytes = 0;
+        for (Side side : Side.values()) {
+            for (int rank = 0; rank < ranks(side); rank++) {
+                bytes += RankCache.of(this, side, rank).lengthBytes();
+            }
+        }
+        return bytes;
+    }
+
+    /**
+     * Whether an item of a prefill rank is the item of the decode rank of the same number, so that
+     * checksums can be compared.
+     */
+    boolean hasSameItems() {
+        return scenario.prefillTp() == scenario.decodeTp()
+                && pageTokens(Side.PREFILL) == pageTokens(Side.DECODE);
     }
 
     /** Identity of the request on both sides. */

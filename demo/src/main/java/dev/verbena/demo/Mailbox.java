@@ -57,12 +57,13 @@ final class Mailbox {
     }
 
     /**
-     * Waits for the next message, for ever.
+     * Waits for the next message, for ever; gives null if the peer has left.
      *
-     * @throws DemoException if it is another one, or the peer is lost
+     * @throws DemoException if it is another one
      */
-    <M extends DemoMessage> M take(Class<M> kind) throws InterruptedException {
-        return open(kind, arrivals.take());
+    <M extends DemoMessage> @Nullable M takeUnlessLost(Class<M> kind) throws InterruptedException {
+        Arrival arrival = arrivals.take();
+        return arrival instanceof Arrival.Loss ? null : open(kind, arrival);
     }
 
     /**
@@ -77,15 +78,6 @@ final class Mailbox {
                     "%s said nothing for %d s".formatted(peer(), timeout.toSeconds()));
         }
         return open(kind, arrival);
-    }
-
-    /** Waits until the peer is gone, or the time is up. */
-    void awaitLoss(Duration timeout) throws InterruptedException {
-        long deadline = System.nanoTime() + timeout.toNanos();
-        Arrival arrival;
-        do {
-            arrival = arrivals.poll(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
-        } while (arrival instanceof Arrival.Message);
     }
 
     private <M extends DemoMessage> M open(Class<M> kind, Arrival arrival) {

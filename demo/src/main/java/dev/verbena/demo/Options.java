@@ -3,6 +3,7 @@ package dev.verbena.demo;
 import dev.verbena.transfer.NodeOptions;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ITypeConverter;
@@ -23,53 +24,79 @@ final class Options {
 
         @Option(
                 names = "--transport",
-                paramLabel = "verbs|auto",
+                paramLabel = "verbs|tcp|auto",
                 converter = TransportConverter.class,
-                description = "What moves the bytes (default: auto, which is verbs).")
+                description =
+                        "What moves the bytes (default: auto, which is verbs). tcp needs no RDMA"
+                                + " device.")
         String transport = "auto";
 
         /** Options of a node; a slow, emulated machine may be silent for a while. */
         NodeOptions node() {
-            NodeOptions options =
-                    device == null ? NodeOptions.onlyDevice() : NodeOptions.device(device);
-            return options.heartbeat(Duration.ofSeconds(1), Duration.ofSeconds(10))
+            return base().heartbeat(Duration.ofSeconds(1), Duration.ofSeconds(10))
                     .connectDeadline(Duration.ofSeconds(20));
+        }
+
+        private NodeOptions base() {
+            if (isTcp()) {
+                return NodeOptions.tcp();
+            }
+            return device == null ? NodeOptions.onlyDevice() : NodeOptions.device(device);
+        }
+
+        private boolean isTcp() {
+            return transport.equals("tcp");
         }
 
         /** What is used in the end. */
         String transportUsed() {
-            return "verbs";
+            return isTcp() ? "tcp" : "verbs";
         }
 
         /** The same options again, for another process. */
         List<String> arguments() {
-            return device == null ? List.of() : List.of("--device", device);
+            List<String> arguments = new ArrayList<>(List.of("--transport", transport));
+            if (device != null) {
+                arguments.addAll(List.of("--device", device));
+            }
+            return arguments;
         }
     }
 
     /** What is to be sent. */
     static final class Request {
         @Option(
+                names = "--scenario",
+                paramLabel = "NAME",
+                converter = ScenarioConverter.class,
+                description = "Run one scenario only; --list shows them (default: all).")
+        @Nullable Scenario scenario;
+
+        @Option(
+                names = "--scale",
+                paramLabel = "X",
+                converter = ScaleConverter.class,
+                description =
+                        "Lengths of the prompts, where 1 is 1,024 to 2,048 tokens (default: 0.125).")
+        double scale = 0.125;
+
+        @Option(
                 names = "--model",
                 paramLabel = "NAME",
                 converter = ModelConverter.class,
-                description = "Whose cache shape: llama-3.1-8b (default) or deepseek-v3.")
-        ModelShape model = ModelShape.LLAMA_3_1_8B;
+                description =
+                        "Run the main job only, with this cache shape: llama-3.1-8b or"
+                                + " deepseek-v3.")
+        @Nullable ModelShape model;
 
         @Option(
                 names = "--tokens",
                 paramLabel = "N",
                 converter = TokensConverter.class,
-                description = "Length of the prompt, up to 131072 (default: 2048).")
-        int tokens = 2048;
-
-        @Option(
-                names = "--chunk-tokens",
-                paramLabel = "N",
-                converter = ChunkConverter.class,
                 description =
-                        "Tokens that are made and sent at a time, a multiple of 16 (default: 512).")
-        int chunkTokens = 512;
+                        "Run the main job, or the scenario, with a prompt of this length, up to"
+                                + " 131072.")
+        @Nullable Integer tokens;
 
         @Option(
                 names = "--seed",
@@ -77,8 +104,24 @@ final class Options {
                 description = "Seed of content and page numbers (default: 1).")
         long seed = 1;
 
-        Job job() {
-            return new Job(model, tokens, seed);
+        /** What the options ask for, in order. */
+        List<Job> jobs() {
+            List<Scenario> scenarios = Scenario.ALL;
+            if (scenario != null) {
+                scenarios = List.of(scenario);
+            } else if (model != null || tokens != null) {
+                scenarios = List.of(Scenario.MAIN);
+            }
+            return scenarios.stream().map(this::adjusted).map(s -> new Job(s, seed)).toList();
+        }
+
+        private Scenario adjusted(Scenario chosen) {
+            Scenario adjusted = model == null ? chosen : chosen.withModel(model);
+            if (tokens != null) {
+                return adjusted.withTokens(tokens);
+            }
+            // The main job by itself is what --model says, whole.
+            return scenario == null && model != null ? adjusted : adjusted.scaled(scale);
         }
     }
 
@@ -102,13 +145,37 @@ final class Options {
         @Override
         public String convert(String value) {
             return switch (value) {
-                case "verbs", "auto" -> value;
-                case "tcp" ->
-                        throw new TypeConversionException(
-                                "tcp comes with a later version; until then it is verbs or auto");
+                case "verbs", "tcp", "auto" -> value;
                 default ->
-                        throw new TypeConversionException("'" + value + "' is not verbs or auto");
+                        throw new TypeConversionException(
+                                "'" + value + "' is not verbs, tcp or auto");
             };
+        }
+    }
+
+    static final class ScenarioConverter implements ITypeConverter<Scenario> {
+        @Override
+        public Scenario convert(String value) {
+            try {
+                return Scenario.named(value);
+            } catch (IllegalArgumentException unknown) {
+                throw new TypeConversionException(String.valueOf(unknown.getMessage()));
+            }
+        }
+    }
+
+    static final class ScaleConverter implements ITypeConverter<Double> {
+        @Override
+        public Double convert(String value) {
+            try {
+                double scale = Double.parseDouble(value);
+                if (scale > 0 && scale <= 64) {
+                    return scale;
+                }
+            } catch (NumberFormatException notANumber) {
+                // Told below.
+            }
+            throw new TypeConversionException("'" + value + "' is not a number from 0 to 64");
         }
     }
 
@@ -126,19 +193,7 @@ final class Options {
     static final class TokensConverter implements ITypeConverter<Integer> {
         @Override
         public Integer convert(String value) {
-            return number(value, Job.MAX_TOKENS);
-        }
-    }
-
-    static final class ChunkConverter implements ITypeConverter<Integer> {
-        @Override
-        public Integer convert(String value) {
-            int tokens = number(value, Job.MAX_TOKENS);
-            if (tokens % Job.PAGE_TOKENS != 0) {
-                throw new TypeConversionException(
-                        value + " is not a multiple of the page size, " + Job.PAGE_TOKENS);
-            }
-            return tokens;
+            return number(value, Scenario.MAX_TOKENS);
         }
     }
 

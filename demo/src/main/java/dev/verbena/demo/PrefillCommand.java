@@ -45,9 +45,10 @@ final class PrefillCommand implements Callable<Integer> {
         }
 
         @Override
-        ScenarioResult send(Prefill prefill, Progress progress)
+        void run(Prefill prefill, Progress progress, Requests requests)
                 throws IOException, InterruptedException {
-            return prefill.send(request.chunkTokens, () -> decode);
+            prefill.connect(decode);
+            requests.send();
         }
     }
 }

@@ -59,7 +59,8 @@ final class Progress {
      * @param unit of the numbers shown
      * @param unitSize how much of the total one unit is
      * @param total where the stage ends, above 0
-     * @param done how far it has come; asked now and then, from a thread of this class
+     * @param done how far it has come, where more than the total counts as that; asked now and
+     *     then, from a thread of this class
      * @return the stage, to be closed when it is over
      */
     Stage begin(String name, String unit, long unitSize, long total, LongSupplier done) {
@@ -107,7 +108,8 @@ final class Progress {
 
         private void draw() {
             synchronized (Progress.this) {
-                long now = done.getAsLong();
+                // What goes to several ranks is more than was reckoned with.
+                long now = Math.min(total, done.getAsLong());
                 switch (mode) {
                     case BAR -> out.print("\r" + bar(now));
                     case LINES -> drawLine(now);

@@ -23,7 +23,7 @@ record Report(
     private static final List<String> HEADINGS =
             List.of(
                     "category",
-                    "pages",
+                    "items",
                     "blocks",
                     "work requests",
                     "merged",
@@ -59,18 +59,18 @@ record Report(
         String fields =
                 String.format(
                         Locale.ROOT,
-                        "{\"name\":%s,\"category\":%d,\"pages\":%d,\"blocks\":%d,"
+                        "{\"name\":%s,\"category\":%d,\"items\":%d,\"blocks\":%d,"
                                 + "\"workRequests\":%d,\"bytes\":%d,\"seconds\":%.6f,"
                                 + "\"verified\":%b",
                         Json.quote(result.name()),
                         result.category(),
-                        result.pages(),
+                        result.items(),
                         result.blocks(),
                         result.workRequests(),
                         result.bytes(),
                         result.seconds(),
                         result.verified());
-        WrongPage wrong = result.verdict().firstWrong();
+        WrongItem wrong = result.verdict().firstWrong();
         return wrong == null
                 ? fields + "}"
                 : fields + ",\"firstWrong\":" + Json.quote(wrong.toString()) + "}";
@@ -91,20 +91,22 @@ record Report(
             text.append(result.name()).append(": ").append(result.verdict().words());
             text.append('\n');
         }
-        return text.append("Merged: pages a work request moves. GB/s: bytes by the time in which")
-                .append(" a chunk was under way,\nfrom its post to its completion; making and")
-                .append(" checking the pages does not count.\n")
+        return text.append(
+                        "Items: pages, state and auxiliary data, over all pools and ranks. Merged:")
+                .append(" items a work request\nmoves; below 1 where heads are cut out of")
+                .append(" pages. GB/s: bytes by the time in which a chunk was\nunder way; making")
+                .append(" and checking the items does not count.\n")
                 .toString();
     }
 
     private static List<String> row(ScenarioResult result) {
-        WrongPage wrong = result.verdict().firstWrong();
+        WrongItem wrong = result.verdict().firstWrong();
         return List.of(
                 result.category() + " " + result.title(),
-                grouped(result.pages()),
+                grouped(result.items()),
                 grouped(result.blocks()),
                 grouped(result.workRequests()),
-                decimal("%.1f", (double) result.pages() / Math.max(1, result.workRequests())),
+                decimal("%.1f", (double) result.items() / Math.max(1, result.workRequests())),
                 grouped(result.bytes()),
                 decimal("%.3f", result.bytes() / 1e9 / Math.max(1e-9, result.seconds())),
                 wrong == null ? "yes" : "NO: " + wrong.label());

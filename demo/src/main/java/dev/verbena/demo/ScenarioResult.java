@@ -6,7 +6,7 @@ package dev.verbena.demo;
  * @param name of the scenario, for machines
  * @param category number of the transfer category
  * @param title the category in words
- * @param pages pages moved, over all pools
+ * @param items pages and other items filled, over all pools and ranks
  * @param blocks blocks that the planner made of them
  * @param workRequests work requests that the blocks were moved with
  * @param bytes moved
@@ -17,7 +17,7 @@ record ScenarioResult(
         String name,
         int category,
         String title,
-        long pages,
+        long items,
         long blocks,
         long workRequests,
         long bytes,

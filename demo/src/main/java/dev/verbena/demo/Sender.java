@@ -1,8 +1,9 @@
 package dev.verbena.demo;
 
-import dev.verbena.transfer.NodeOptions;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** What the commands have in common that play prefill: they report, also on a failure. */
@@ -15,9 +16,16 @@ abstract sealed class Sender permits Run, PrefillCommand.Sending {
         this.link = link;
     }
 
-    /** Plays prefill. */
-    abstract ScenarioResult send(Prefill prefill, Progress progress)
+    /** Connects to the decode side, sends all requests, and takes leave of it. */
+    abstract void run(Prefill prefill, Progress progress, Requests requests)
             throws IOException, InterruptedException;
+
+    /** Sends the requests over a connection. */
+    @FunctionalInterface
+    interface Requests {
+        /** Sends all of them; gives whether all were right. */
+        boolean send() throws IOException, InterruptedException;
+    }
 
     /**
      * Plays prefill and prints the report.
@@ -29,7 +37,8 @@ abstract sealed class Sender permits Run, PrefillCommand.Sending {
         Report report = attempt(progress);
         if (report.error() != null) {
             progress.say("verbena-demo: " + report.error());
-        } else {
+        }
+        if (!report.scenarios().isEmpty()) {
             (output.json ? System.err : System.out).print("\n" + report.table());
         }
         if (output.json) {
@@ -40,14 +49,38 @@ abstract sealed class Sender permits Run, PrefillCommand.Sending {
     }
 
     private Report attempt(Progress progress) throws InterruptedException {
-        NodeOptions options = link.node();
         @Nullable String device = null;
-        try (Prefill prefill = Prefill.open(options, request.job(), progress)) {
+        List<ScenarioResult> results = new ArrayList<>();
+        try (Prefill prefill = Prefill.open(link.node(), progress)) {
             device = prefill.deviceName();
-            ScenarioResult result = send(prefill, progress);
-            return new Report(device, link.transportUsed(), List.of(result), null);
+            run(prefill, progress, () -> sendAll(prefill, progress, results));
+            return new Report(device, link.transportUsed(), results, null);
         } catch (IOException | RuntimeException failure) {
-            return new Report(device, link.transportUsed(), List.of(), VerbenaDemo.words(failure));
+            return new Report(device, link.transportUsed(), results, VerbenaDemo.words(failure));
         }
+    }
+
+    private boolean sendAll(Prefill prefill, Progress progress, List<ScenarioResult> results)
+            throws IOException, InterruptedException {
+        boolean allRight = true;
+        for (Job job : request.jobs()) {
+            Scenario scenario = job.scenario();
+            progress.say(
+                    String.format(
+                            Locale.ROOT,
+                            "%s: %s (%s), %,d tokens, TP %d:%d, by %s on %s",
+                            scenario.name(),
+                            scenario.title(),
+                            scenario.model().description(),
+                            scenario.tokens(),
+                            scenario.prefillTp(),
+                            scenario.decodeTp(),
+                            prefill.transport(),
+                            prefill.deviceName()));
+            ScenarioResult result = prefill.send(job);
+            results.add(result);
+            allRight &= result.verified();
+        }
+        return allRight;
     }
 }

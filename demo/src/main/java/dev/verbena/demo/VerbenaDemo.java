@@ -18,8 +18,8 @@ import picocli.CommandLine.ParameterException;
 @Command(
         name = "verbena-demo",
         description = {
-            "Moves the KV cache of one request from a prefill process to a decode process by RDMA,"
-                    + " and checks every byte of it.",
+            "Moves KV caches of real models' shapes from a prefill process to a decode process by"
+                    + " RDMA, one scenario for every kind of transfer, and checks every byte.",
             "",
             "Without a command, starts the decode process on this machine and plays prefill."
         },
@@ -39,6 +39,9 @@ public final class VerbenaDemo implements Callable<Integer> {
     @Mixin private final Options.Request request = new Options.Request();
     @Mixin private final Options.Link link = new Options.Link();
     @Mixin private final Options.Output output = new Options.Output();
+
+    @Option(names = "--list", description = "List the scenarios and end.")
+    private boolean list;
 
     /** For scripts/demo, which boots a guest of the right size; also checks the command line. */
     @Option(names = "--print-memory", hidden = true)
@@ -71,10 +74,27 @@ public final class VerbenaDemo implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (printMemory) {
-            System.out.println(1 + 2 * request.job().cacheBytes() / MIB);
+            // One after the other, so the largest counts.
+            long most = request.jobs().stream().mapToLong(Job::cacheBytes).max().orElseThrow();
+            System.out.println(transportAndMemory(most));
+            return 0;
+        }
+        if (list) {
+            Scenario.ALL.forEach(scenario ->
+                    System.out.printf(
+                            "%-22s %d  %s, %s%n",
+                            scenario.name(),
+                            scenario.category(),
+                            scenario.title(),
+                            scenario.model().title()));
             return 0;
         }
         return new Run(request, link, corruptOneByte).report(output);
+    }
+
+    /** Without a device the demo needs no guest, and so no memory of one. */
+    private String transportAndMemory(long bytes) {
+        return link.transportUsed() + " " + (1 + 3 * bytes / 2 / MIB);
     }
 
     /** In two lines, where picocli would print the whole help. */

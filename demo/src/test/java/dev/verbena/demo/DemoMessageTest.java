@@ -13,11 +13,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class DemoMessageTest {
     static Stream<DemoMessage> messages() {
-        WrongPage wrong = new WrongPage(3, 4, "layer 3, K, page 4", "byte 5");
+        WrongItem wrong = new WrongItem("layer 3, K, page 4", "byte 5");
         return Stream.of(
-                new DemoMessage.Begin(new Job(ModelShape.DEEPSEEK_V3, 100, -7)),
-                new DemoMessage.Checksums(3, List.of(1, -1, 0x12345678)),
-                new DemoMessage.Checked(64),
+                new DemoMessage.Begin(new Job(Scenario.MAIN.withTokens(100), -7)),
+                new DemoMessage.Ready(List.of(7471, 65535)),
+                new DemoMessage.Checksums(1, 3, List.of(1, -1, 0x12345678)),
+                new DemoMessage.Checked(),
                 new DemoMessage.Verdict(8192, 0, null),
                 new DemoMessage.Verdict(8192, 1, wrong));
     }
@@ -52,7 +53,7 @@ class DemoMessageTest {
 
     @Test
     void refusesJobsThatNobodyCouldServe() {
-        byte[] bytes = new DemoMessage.Begin(new Job(ModelShape.DEEPSEEK_V3, 1, 0)).encode();
+        byte[] bytes = new DemoMessage.Begin(new Job(Scenario.MAIN.withTokens(1), 0)).encode();
         int tokensAt = bytes.length - Long.BYTES - Integer.BYTES;
 
         ByteBuffer message = ByteBuffer.wrap(bytes).putInt(tokensAt, Integer.MAX_VALUE);
@@ -64,11 +65,18 @@ class DemoMessageTest {
 
     @Test
     void checksumsOfAnotherRequestAreRefused() {
-        PageChecksums checksums = new PageChecksums(2, 3);
+        Job job = new Job(Scenario.MAIN.withTokens(33), 1);
+        Checksums checksums = new Checksums(RankCache.of(job, Job.Side.PREFILL, 0));
+        DemoMessage.Checksums fits = new DemoMessage.Checksums(0, 2, List.of(4, 5, 6));
 
-        assertThatThrownBy(() -> checksums.put(new DemoMessage.Checksums(2, List.of(1, 2, 3))))
-                .isInstanceOf(IllegalArgumentException.class);
-        assertThatThrownBy(() -> checksums.put(new DemoMessage.Checksums(0, List.of(1, 2, 3, 4))))
+        checksums.put(fits);
+
+        assertThat(checksums.get(2, 1)).isEqualTo(5);
+        assertThat(checksums.message(0, 2)).isEqualTo(fits);
+        assertThatThrownBy(() -> checksums.put(new DemoMessage.Checksums(0, 2, List.of(1))))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("pool 2 with 1 items");
+        assertThatThrownBy(() -> checksums.put(new DemoMessage.Checksums(0, 1000, List.of(1))))
                 .isInstanceOf(IllegalArgumentException.class);
     }
 }

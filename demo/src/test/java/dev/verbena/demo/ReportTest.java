@@ -6,21 +6,20 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class ReportTest {
-    private static final WrongPage WRONG =
-            new WrongPage(48, 64, "layer 16, V, page 64", "byte \"5\"");
+    private static final WrongItem WRONG = new WrongItem("layer 16, V, page 64", "byte \"5\"");
 
     @Test
     void jsonIsOneObject() {
         assertThat(report(new DemoMessage.Verdict(8192, 0, null)).json())
                 .isEqualTo(
                         "{\"device\":\"rxe0\",\"transport\":\"verbs\",\"scenarios\":["
-                                + "{\"name\":\"llama-3.1-8b/kv-pages\",\"category\":1,\"pages\":8192,"
+                                + "{\"name\":\"llama-8b\",\"category\":1,\"items\":8192,"
                                 + "\"blocks\":4000,\"workRequests\":2000,\"bytes\":268435456,"
                                 + "\"seconds\":8.500000,\"verified\":true}]}");
     }
 
     @Test
-    void jsonNamesTheFirstWrongPage() {
+    void jsonNamesTheFirstWrongItem() {
         assertThat(report(new DemoMessage.Verdict(8192, 1, WRONG)).json())
                 .endsWith(
                         "\"verified\":false,\"firstWrong\":"
@@ -41,7 +40,7 @@ class ReportTest {
 
         assertThat(lines[0])
                 .isEqualTo(
-                        "category                pages  blocks  work requests  merged        bytes"
+                        "category                items  blocks  work requests  merged        bytes"
                                 + "   GB/s  verified");
         assertThat(lines[1])
                 .isEqualTo(
@@ -50,10 +49,10 @@ class ReportTest {
     }
 
     @Test
-    void tableNamesTheFirstWrongPage() {
+    void tableNamesTheFirstWrongItem() {
         assertThat(report(new DemoMessage.Verdict(8192, 3, WRONG)).table())
                 .contains("  NO: layer 16, V, page 64\n")
-                .contains("3 wrong pages, the first layer 16, V, page 64: byte \"5\"\n");
+                .contains("3 wrong items, the first layer 16, V, page 64: byte \"5\"\n");
     }
 
     @Test
@@ -72,7 +71,7 @@ class ReportTest {
     private static Report report(DemoMessage.Verdict verdict) {
         ScenarioResult result =
                 new ScenarioResult(
-                        "llama-3.1-8b/kv-pages",
+                        "llama-8b",
                         1,
                         "KV cache, all layers",
                         8192,

@@ -1,0 +1,252 @@
+package dev.verbena.demo;
+
+import dev.verbena.kv.KvCache;
+import dev.verbena.kv.KvLayout;
+import dev.verbena.kv.KvPools;
+import dev.verbena.kv.KvSlots;
+import dev.verbena.kv.MambaTensor;
+import dev.verbena.kv.TensorParallel;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * The cache of one rank: its pools one behind the other from an offset of 0, what each item of them
+ * is of the whole model, and where the request lives in them.
+ *
+ * <p>Immutable once made.
+ */
+final class RankCache {
+    private static final int MAMBA_SLOTS = 2;
+    private static final int AUX_SLOTS = 16;
+
+    /** First token and log probabilities, as engines hand them over with the KV. */
+    private static final long[] AUX_BYTES = {64, 256, 1024};
+
+    /** A stretch of a unit as the whole model has it, which this rank holds. */
+    private record Extent(long first, long length) {}
+
+    /**
+     * One pool.
+     *
+     * @param label for messages
+     * @param number of the pool in the whole model
+     * @param offset of its first byte
+     * @param itemCount items that it has room for
+     * @param unitsPerItem tokens of a page, or 1
+     * @param unitBytes of one of them on this rank
+     * @param slots items that are the request's, in its order
+     */
+    record PoolPart(
+            String label,
+            int number,
+            long offset,
+            int itemCount,
+            int unitsPerItem,
+            long unitBytes,
+            List<Integer> slots) {
+        long itemBytes() {
+            return unitBytes * unitsPerItem;
+        }
+
+        long itemOffset(int item) {
+            return offset + itemBytes() * item;
+        }
+    }
+
+    private final Job job;
+    private final Job.Side side;
+    private final TensorParallel tp;
+    private final int rank;
+    private final List<PoolPart> parts = new ArrayList<>();
+    private final List<List<Extent>> extents = new ArrayList<>();
+    private long lengthBytes;
+
+    private RankCache(Job job, Job.Side side, int rank) {
+        this.job = job;
+        this.side = side;
+        this.tp = job.tensorParallel(side);
+        this.rank = rank;
+        int pageTokens = job.pageTokens(side);
+        ModelShape model = job.scenario().model();
+        int[] pages = pages(job.pages(side), job.cachePages(side), 0);
+        addLayers("", layout(), job.cachePages(side), pages);
+        model.slidingLayout(tp.headsPerRank(), pageTokens)
+                .ifPresent(layout -> {
+                    int[] window = pages(job.windowPages(), windowPages(), 1);
+                    addLayers("sliding ", layout, windowPages(), window);
+                });
+        for (int layer = 0; layer < model.deltaNetLayers(); layer++) {
+            addMamba("convolution of delta net " + layer, ModelShape.convolution());
+        }
+        for (int layer = 0; layer < model.deltaNetLayers(); layer++) {
+            addMamba("temporal state of delta net " + layer, ModelShape.temporal());
+        }
+        for (long bytes : AUX_BYTES) {
+            List<Extent> whole = List.of(new Extent(0, bytes));
+            addPool("auxiliary buffer of " + bytes + " bytes", AUX_SLOTS, 1, whole, auxSlot());
+        }
+    }
+
+    static RankCache of(Job job, Job.Side side, int rank) {
+        return new RankCache(job, side, rank);
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    /** The pools, in order. */
+    List<PoolPart> parts() {
+        return parts;
+    }
+
+    long lengthBytes() {
+        return lengthBytes;
+    }
+
+    /** Bytes of the request's items in all pools. */
+    long requestBytes() {
+        return parts.stream().mapToLong(part -> part.itemBytes() * part.slots.size()).sum();
+    }
+
+    /** Puts one item of the request into memory. */
+    void fill(Content content, MemorySegment memory, long offset, int part, int requestItem) {
+        PoolPart pool = parts.get(part);
+        long at = offset;
+        for (int unit = 0; unit < pool.unitsPerItem; unit++) {
+            long number = (long) requestItem * pool.unitsPerItem + unit;
+            for (Extent extent : extents.get(part)) {
+                content.fill(memory, at, pool.number, number, extent.first, extent.length);
+                at += extent.length;
+            }
+        }
+    }
+
+    /** The cache as the library is told of it, with the memory at an address. */
+    KvCache cache(long base) {
+        KvLayout layout = layout();
+        KvCache cache = KvCache.of(layout, layout.pools(base, job.cachePages(side))).rank(tp, rank);
+        ModelShape model = job.scenario().model();
+        int next = layout.poolCount();
+        KvLayout sliding =
+                model.slidingLayout(tp.headsPerRank(), job.pageTokens(side)).orElse(null);
+        if (sliding != null) {
+            long at = base + parts.get(next).offset;
+            cache = cache.pageState("sliding", sliding, sliding.pools(at, windowPages()));
+            next += sliding.poolCount();
+        }
+        int nets = model.deltaNetLayers();
+        if (nets > 0) {
+            MambaTensor[] tensors = new MambaTensor[2 * nets];
+            Arrays.fill(tensors, 0, nets, ModelShape.convolution());
+            Arrays.fill(tensors, nets, 2 * nets, ModelShape.temporal());
+            cache = cache.mambaState("delta net", pools(base, next, 2 * nets), tensors);
+            next += 2 * nets;
+        }
+        return cache.aux(pools(base, next, AUX_BYTES.length));
+    }
+
+    /** Where the request lives from a page on, with all that is moved once. */
+    KvSlots slotsFrom(int firstPage) {
+        int[] pages = parts.getFirst().slots.stream().mapToInt(Integer::intValue).toArray();
+        KvSlots slots = KvSlots.pages(Arrays.copyOfRange(pages, firstPage, pages.length));
+        for (PoolPart part : parts) {
+            if (part.label.startsWith("sliding layer 0, K")) {
+                slots = slots.state("sliding", ints(part.slots));
+            } else if (part.label.startsWith("convolution of delta net 0")) {
+                slots = slots.state("delta net", ints(part.slots));
+            }
+        }
+        return slots.aux(parts.getLast().slots.getFirst());
+    }
+
+    /** Pages of the request, in the order of its tokens. */
+    int[] pages() {
+        return ints(parts.getFirst().slots);
+    }
+
+    /** Most bytes that one chunk of so many pages takes in a staging area of this model. */
+    long stagedBytes(int chunkPages) {
+        KvLayout whole = job.scenario().model().layout(job.scenario().model().kvHeads(), 1);
+        return whole.bytes(chunkPages) * Scenario.PAGE_TOKENS;
+    }
+
+    private KvLayout layout() {
+        return job.scenario().model().layout(tp.headsPerRank(), job.pageTokens(side));
+    }
+
+    private int windowPages() {
+        return job.windowPages() + 8;
+    }
+
+    private void addLayers(String kind, KvLayout layout, int items, int[] slots) {
+        long headBytes = layout.tokenBytes() / tp.headsPerRank();
+        Extent heads = new Extent(headBytes * tp.firstHead(rank), layout.tokenBytes());
+        for (int pool = 0; pool < layout.poolCount(); pool++) {
+            String part =
+                    layout.poolsPerLayer() == 1 ? "latent" : pool < layout.layers() ? "K" : "V";
+            addPool(
+                    "%slayer %d, %s".formatted(kind, pool % layout.layers(), part),
+                    items,
+                    layout.pageTokens(),
+                    List.of(heads),
+                    slots);
+        }
+    }
+
+    private void addMamba(String label, MambaTensor tensor) {
+        List<Extent> share = new ArrayList<>();
+        long group = 0;
+        for (int i = 0; i < tensor.groupCount(); i++) {
+            long rows = tensor.groupRows(i) / tp.size();
+            share.add(
+                    new Extent(
+                            (group + rows * rank) * tensor.rowBytes(), rows * tensor.rowBytes()));
+            group += tensor.groupRows(i);
+        }
+        addPool(label, MAMBA_SLOTS, 1, share, side == Job.Side.PREFILL ? 1 : 0);
+    }
+
+    private void addPool(
+            String label, int items, int unitsPerItem, List<Extent> share, int... slots) {
+        long unitBytes = share.stream().mapToLong(Extent::length).sum();
+        parts.add(
+                new PoolPart(
+                        label,
+                        parts.size(),
+                        lengthBytes,
+                        items,
+                        unitsPerItem,
+                        unitBytes,
+                        IntStream.of(slots).boxed().toList()));
+        extents.add(share);
+        lengthBytes += unitBytes * unitsPerItem * items;
+    }
+
+    private KvPools pools(long base, int first, int count) {
+        List<PoolPart> some = parts.subList(first, first + count);
+        return KvPools.of(
+                some.stream().mapToLong(part -> base + part.offset).toArray(),
+                some.stream().mapToLong(PoolPart::itemBytes).toArray(),
+                some.stream().mapToInt(PoolPart::itemCount).toArray());
+    }
+
+    /** Scattered as a paged allocator leaves them, on each rank in its own way. */
+    private int[] pages(int count, int of, int salt) {
+        long seed = job.seed() + 1000L * rank + salt;
+        return side == Job.Side.PREFILL
+                ? RequestPages.onPrefill(count, of, seed)
+                : RequestPages.onDecode(count, of, seed);
+    }
+
+    private int auxSlot() {
+        return Math.floorMod(job.seed() + (side == Job.Side.PREFILL ? 3 : 7), AUX_SLOTS);
+    }
+
+    private static int[] ints(List<Integer> list) {
+        return list.stream().mapToInt(Integer::intValue).toArray();
+    }
+}
