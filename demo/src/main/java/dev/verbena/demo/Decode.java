@@ -67,14 +67,31 @@ final class Decode {
         try (Node node = Node.open(control.name("decode"))) {
             Mailbox mailbox = Mailbox.on(node);
             listening.accept(node.listenPort());
-            DemoMessage.Begin begin;
-            while ((begin = mailbox.takeUnlessLost(DemoMessage.Begin.class)) != null) {
-                DemoMessage.Verdict verdict = serve(mailbox, begin.job());
-                mailbox.peer().send(DemoMessage.TOPIC, verdict.encode());
-                progress.say(begin.job().scenario().name() + ": " + verdict.words());
-                allRight &= verdict.allRight();
+            DemoMessage next;
+            while ((next = mailbox.takeUnlessLost(DemoMessage.class)) != null) {
+                allRight &=
+                        switch (next) {
+                            case DemoMessage.Begin(Job job) -> begin(mailbox, job);
+                            case DemoMessage.Trace(TraceShape shape) -> replay(mailbox, shape);
+                            default -> throw new DemoException("unexpected " + next);
+                        };
             }
             return allRight;
+        }
+    }
+
+    private boolean begin(Mailbox mailbox, Job job) throws IOException, InterruptedException {
+        DemoMessage.Verdict verdict = serve(mailbox, job);
+        mailbox.peer().send(DemoMessage.TOPIC, verdict.encode());
+        progress.say(job.scenario().name() + ": " + verdict.words());
+        return verdict.allRight();
+    }
+
+    private boolean replay(Mailbox mailbox, TraceShape shape)
+            throws IOException, InterruptedException {
+        Node node = Node.open(listen.apply(options).name("decode-trace"));
+        try (TraceDecode trace = new TraceDecode(shape, node, mailbox)) {
+            return trace.serve();
         }
     }
 

@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  *   BEGIN      what will be sent                 READY    where the ranks listen
  *   CHECKSUMS  of one pool, after the transfer   CHECKED  one more pool is checked
  *                                                VERDICT  what the check found
+ *   TRACE      requests of a trace will follow   EXPECTING  how much of the prompt is there
+ *   REPLAY     the next of them, or the end
  * </pre>
  */
 sealed interface DemoMessage {
@@ -48,6 +50,26 @@ sealed interface DemoMessage {
 
     /** Progress of the check. */
     record Checked() implements DemoMessage {}
+
+    /** Announces a trace. */
+    record Trace(TraceShape shape) implements DemoMessage {}
+
+    /** The next request of a trace, by its number from 1; number 0 ends the trace. */
+    record Replay(int number, List<Long> hashes) implements DemoMessage {
+        static final Replay END = new Replay(0, List.of());
+
+        /** Copies the list. */
+        public Replay {
+            hashes = List.copyOf(hashes);
+        }
+
+        boolean isEnd() {
+            return number == 0;
+        }
+    }
+
+    /** Slots are set aside; so many of the first pages need not be sent. */
+    record Expecting(int cachedPages) implements DemoMessage {}
 
     /**
      * The end of the check.
@@ -106,6 +128,25 @@ sealed interface DemoMessage {
                     out.writeByte(5);
                     write(out, ports);
                 }
+                case Trace(TraceShape shape) -> {
+                    out.writeByte(6);
+                    out.writeUTF(shape.model().title());
+                    out.writeInt(shape.blockPages());
+                    out.writeInt(shape.cachePages());
+                    out.writeLong(shape.seed());
+                }
+                case Replay(int number, List<Long> hashes) -> {
+                    out.writeByte(7);
+                    out.writeInt(number);
+                    out.writeInt(hashes.size());
+                    for (long hash : hashes) {
+                        out.writeLong(hash);
+                    }
+                }
+                case Expecting(int cachedPages) -> {
+                    out.writeByte(8);
+                    out.writeInt(cachedPages);
+                }
                 case Verdict verdict -> {
                     out.writeByte(4);
                     write(out, verdict);
@@ -134,6 +175,9 @@ sealed interface DemoMessage {
                         case 3 -> new Checked();
                         case 4 -> readVerdict(in);
                         case 5 -> new Ready(readInts(in));
+                        case 6 -> readTrace(in);
+                        case 7 -> readReplay(in);
+                        case 8 -> new Expecting(in.readInt());
                         default ->
                                 throw new IllegalArgumentException(
                                         "demo message of unknown kind " + kind);
@@ -172,6 +216,26 @@ sealed interface DemoMessage {
                         .withModel(ModelShape.of(in.readUTF()))
                         .withTokens(in.readInt());
         return new Begin(new Job(scenario, in.readLong()));
+    }
+
+    private static Trace readTrace(DataInputStream in) throws IOException {
+        return new Trace(
+                new TraceShape(
+                        ModelShape.of(in.readUTF()), in.readInt(), in.readInt(), in.readLong()));
+    }
+
+    private static Replay readReplay(DataInputStream in) throws IOException {
+        int number = in.readInt();
+        int count = in.readInt();
+        if (count < 0 || in.available() != (long) count * Long.BYTES) {
+            throw new IllegalArgumentException(
+                    "%d hashes in %d bytes".formatted(count, in.available()));
+        }
+        List<Long> hashes = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            hashes.add(in.readLong());
+        }
+        return new Replay(number, hashes);
     }
 
     private static Checksums readChecksums(DataInputStream in) throws IOException {

@@ -1,7 +1,13 @@
 package dev.verbena.demo;
 
 import dev.verbena.transfer.NodeOptions;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -77,8 +83,19 @@ final class Options {
                 paramLabel = "X",
                 converter = ScaleConverter.class,
                 description =
-                        "Lengths of the prompts, where 1 is 1,024 to 2,048 tokens (default: 0.125).")
-        double scale = 0.125;
+                        "Lengths of the prompts, where 1 is 1,024 to 2,048 tokens (default: 1/8).")
+        @Nullable Double scale;
+
+        @Option(
+                names = "--trace",
+                paramLabel = "FILE",
+                description =
+                        "Replay a trace of requests in the form that Mooncake publishes, in the"
+                                + " order of their arrival, instead of the scenarios; 'sample' is a"
+                                + " short one. Prefixes that the decode side has are not sent"
+                                + " again. Its blocks of 512 tokens are scaled too (default: 1/32,"
+                                + " a page).")
+        @Nullable String trace;
 
         @Option(
                 names = "--model",
@@ -104,6 +121,62 @@ final class Options {
                 description = "Seed of content and page numbers (default: 1).")
         long seed = 1;
 
+        private static final double DEFAULT_SCALE = 1.0 / 8;
+        private static final double TRACE_SCALE = 1.0 / 32;
+
+        private double scale(double byDefault) {
+            return scale == null ? byDefault : scale;
+        }
+
+        /**
+         * The trace that was asked for, or nothing.
+         *
+         * @throws IllegalArgumentException if the file cannot be read, or is no trace
+         */
+        List<TraceRequest> traceRequests() {
+            if (trace == null) {
+                return List.of();
+            }
+            try {
+                return traceLines(trace).stream()
+                        .filter(line -> !line.isBlank())
+                        .map(TraceRequest::parse)
+                        .toList();
+            } catch (IOException | UncheckedIOException failure) {
+                throw new IllegalArgumentException("cannot read the trace " + trace, failure);
+            }
+        }
+
+        private static List<String> traceLines(String name) throws IOException {
+            if (!name.equals("sample")) {
+                return Files.readAllLines(Path.of(name));
+            }
+            try (InputStream sample = Options.class.getResourceAsStream("trace-sample.jsonl")) {
+                if (sample == null) {
+                    throw new IOException("the sample is not in this build");
+                }
+                return new String(sample.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+            }
+        }
+
+        /** What both sides must know of a trace: caches hold the two longest of its requests. */
+        TraceShape traceShape(List<TraceRequest> requests) {
+            int pages = TraceRequest.BLOCK_TOKENS / Scenario.PAGE_TOKENS;
+            int blockPages = Math.clamp(Math.round(pages * scale(TRACE_SCALE)), 1, pages);
+            int longest = requests.stream().mapToInt(r -> r.hashes().size()).max().orElse(1);
+            ModelShape shape = model == null ? ModelShape.LLAMA_3_1_8B : model;
+            return new TraceShape(shape, blockPages, 2 * longest * blockPages, seed);
+        }
+
+        /** Bytes of the caches of both sides. */
+        long cacheBytes() {
+            List<TraceRequest> requests = traceRequests();
+            return requests.isEmpty()
+                    // One scenario after the other, so the largest counts.
+                    ? jobs().stream().mapToLong(Job::cacheBytes).max().orElseThrow()
+                    : 2 * traceShape(requests).cacheBytes();
+        }
+
         /** What the options ask for, in order. */
         List<Job> jobs() {
             List<Scenario> scenarios = Scenario.ALL;
@@ -121,7 +194,9 @@ final class Options {
                 return adjusted.withTokens(tokens);
             }
             // The main job by itself is what --model says, whole.
-            return scenario == null && model != null ? adjusted : adjusted.scaled(scale);
+            return scenario == null && model != null
+                    ? adjusted
+                    : adjusted.scaled(scale(DEFAULT_SCALE));
         }
     }
 

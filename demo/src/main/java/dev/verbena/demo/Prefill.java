@@ -92,6 +92,14 @@ final class Prefill implements AutoCloseable {
         }
     }
 
+    /** Replays a trace. */
+    ScenarioResult replay(TraceShape shape, List<TraceRequest> requests)
+            throws IOException, InterruptedException {
+        try (Node rank = Node.open(options.name("prefill-trace"))) {
+            return new TracePrefill(shape, mailbox, progress).run(rank, requests);
+        }
+    }
+
     @Override
     public void close() {
         node.close();

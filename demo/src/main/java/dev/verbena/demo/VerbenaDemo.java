@@ -74,9 +74,7 @@ public final class VerbenaDemo implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (printMemory) {
-            // One after the other, so the largest counts.
-            long most = request.jobs().stream().mapToLong(Job::cacheBytes).max().orElseThrow();
-            System.out.println(transportAndMemory(most));
+            System.out.println(transportAndMemory(request.cacheBytes()));
             return 0;
         }
         if (list) {

@@ -19,6 +19,10 @@ class DemoMessageTest {
                 new DemoMessage.Ready(List.of(7471, 65535)),
                 new DemoMessage.Checksums(1, 3, List.of(1, -1, 0x12345678)),
                 new DemoMessage.Checked(),
+                new DemoMessage.Trace(new TraceShape(ModelShape.DEEPSEEK_V3, 4, 64, -1)),
+                new DemoMessage.Replay(3, List.of(1L, -1L)),
+                DemoMessage.Replay.END,
+                new DemoMessage.Expecting(8),
                 new DemoMessage.Verdict(8192, 0, null),
                 new DemoMessage.Verdict(8192, 1, wrong));
     }
