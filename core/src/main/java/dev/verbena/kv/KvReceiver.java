@@ -107,23 +107,22 @@ public final class KvReceiver {
      *     missing or there twice, or their caches do not fit this one; or slots are missing,
      *     outside their pools, named twice, or part of another request that has not been closed.
      *     Nothing was announced
-     * @throws KvException if a peer does not say what its cache is: it has no sender
+     * @throws KvException if a peer does not say what its cache is
      */
     public KvRequest expect(long room, List<Peer> prefillPeers, KvSlots slots) {
         checkPeers(room, prefillPeers);
         Map<Peer, Part> parts = parts(prefillPeers);
         slotUse.take(slots);
-        boolean taken = false;
-        KvRequest request = newRequest(room, parts, slots);
+        KvRequest request;
         try {
-            taken = byRoom.putIfAbsent(room, request) == null;
-        } finally {
-            if (!taken) {
-                tokens.retire(request.token());
-                slotUse.release(slots);
-            }
+            request = newRequest(room, parts, slots);
+        } catch (RuntimeException | Error failure) {
+            slotUse.release(slots);
+            throw failure;
         }
-        if (!taken) {
+        if (byRoom.putIfAbsent(room, request) != null) {
+            tokens.retire(request.token());
+            slotUse.release(slots);
             throw new IllegalArgumentException("room " + room + " is in use; close it first");
         }
         announce(request, parts);

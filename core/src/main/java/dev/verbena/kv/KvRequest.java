@@ -280,15 +280,20 @@ public final class KvRequest implements AutoCloseable {
 
     /** A peer says that it gives the request up, or is lost: it will write no more. */
     void writerEnded(Peer writer, String reason) {
-        boolean wrote;
+        boolean noted;
         synchronized (this) {
-            wrote = owed.remove(writer) != null;
+            if (!owed.containsKey(writer)) {
+                return;
+            }
+            // In one step, or a request without its last writer would look ready.
+            noted = note(reason);
+            owed.remove(writer);
             notifyAll();
         }
-        if (wrote) {
-            fail(reason);
-            receiver.writerEnded(this, writer);
+        if (noted) {
+            endFailed(reason);
         }
+        receiver.writerEnded(this, writer);
     }
 
     /** A prefill rank gives the request up, whether or not it writes to this rank. */
@@ -327,12 +332,27 @@ public final class KvRequest implements AutoCloseable {
 
     /** Fails the request, and asks the prefill ranks to stop. */
     void fail(String reason) {
+        boolean noted;
+        synchronized (this) {
+            noted = note(reason);
+        }
+        if (noted) {
+            endFailed(reason);
+        }
+    }
+
+    /** Notes the first failure, unless the request has ended. With the lock. */
+    private boolean note(String reason) {
+        if (failure != null || isReady()) {
+            return false;
+        }
+        failure = reason;
+        return true;
+    }
+
+    private void endFailed(String reason) {
         boolean tell;
         synchronized (this) {
-            if (failure != null || isReady()) {
-                return;
-            }
-            failure = reason;
             tell = isAnnounced;
         }
         if (tell) {

@@ -95,8 +95,8 @@ public final class KvSender {
      * @param room identity of the request, the same on all sides
      * @param timeout longest wait for the announcements
      * @return the send, to be given chunks and closed; also if this rank has nothing to write
-     * @throws KvException if not all decode ranks announced the room in time; or one gave it up, or
-     *     was lost, meanwhile
+     * @throws KvException if not all decode ranks announced the room in time, or the request of
+     *     that room before it did not end; or a rank gave it up, or was lost, meanwhile
      * @throws InterruptedException if this thread is interrupted
      */
     public KvSend begin(long room, Duration timeout) throws InterruptedException {
@@ -110,7 +110,8 @@ public final class KvSender {
                 if (seen != null && seen.failure() != null) {
                     throw new KvException("room " + room + " failed: " + seen.failure(), null);
                 }
-                if (found != null && found.isComplete()) {
+                // The decode side may have ended the last request of the room a moment earlier.
+                if (found != null && found.isComplete() && !sends.containsKey(room)) {
                     return begin(room, found);
                 }
                 long left = limit - (System.nanoTime() - start);
@@ -131,8 +132,11 @@ public final class KvSender {
     }
 
     private static String notAnnounced(long id, @Nullable KvRoom room, Duration timeout) {
-        return room == null
-                ? "no decode node announced room " + id + " within " + timeout
+        if (room == null) {
+            return "no decode node announced room " + id + " within " + timeout;
+        }
+        return room.isComplete()
+                ? "the last request of room %d did not end within %s".formatted(id, timeout)
                 : "decode ranks %s did not announce room %d within %s, %s did"
                         .formatted(room.missing(), id, timeout, room.targets());
     }
@@ -195,6 +199,7 @@ public final class KvSender {
     void forget(KvSend send) {
         synchronized (lock) {
             sends.remove(send.room(), send);
+            lock.notifyAll();
         }
     }
 
@@ -312,9 +317,6 @@ public final class KvSender {
     private @Nullable String join(KvTarget target, List<Answer> answers) {
         long id = target.announce().room();
         int slots = target.announce().slotCount();
-        if (sends.containsKey(id)) {
-            return "room " + id + " is in use on the prefill side";
-        }
         if (announced == MAX_ANNOUNCED || announcedSlots + slots > MAX_ANNOUNCED_SLOTS) {
             return "the prefill side has %d requests with %d slots waiting"
                     .formatted(announced, announcedSlots);

@@ -191,19 +191,35 @@ final class KvGroup implements AutoCloseable {
     }
 
     /** One by one, so that both sides know who is who. */
-    void connect() throws Exception {
+    private void connect() throws Exception {
         for (Rank from : prefill) {
-            from.peers.clear();
             for (Rank to : decode) {
                 from.peers.add(from.node.connect("127.0.0.1:" + to.node.listenPort()));
-                Peer accepted = to.accepted.poll(60, TimeUnit.SECONDS);
-                assertThat(accepted).isNotNull();
-                if (to.peers.size() == prefill.size()) {
-                    to.peers.clear();
-                }
-                to.peers.add(accepted);
+                to.peers.add(accepted(to));
             }
         }
+    }
+
+    /** Makes connections anew that are gone. */
+    void reconnectLost() throws Exception {
+        for (int p = 0; p < prefill.size(); p++) {
+            for (int d = 0; d < decode.size(); d++) {
+                Rank from = prefill.get(p);
+                Rank to = decode.get(d);
+                if (!from.peers.get(d).isOpen() || !to.peers.get(p).isOpen()) {
+                    from.peers.get(d).close();
+                    to.peers.get(p).close();
+                    from.peers.set(d, from.node.connect("127.0.0.1:" + to.node.listenPort()));
+                    to.peers.set(p, accepted(to));
+                }
+            }
+        }
+    }
+
+    private static Peer accepted(Rank by) throws InterruptedException {
+        Peer accepted = by.accepted.poll(60, TimeUnit.SECONDS);
+        assertThat(accepted).isNotNull();
+        return accepted;
     }
 
     /** A request of this group: slots on every rank, drawn by its room. */
