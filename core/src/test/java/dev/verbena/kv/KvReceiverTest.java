@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.verbena.transfer.Peer;
-import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -14,13 +13,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * A request that decode gives up, or whose decode node goes, ends once on both sides at whichever
  * step it was; and once it is closed no write lands in its pages, which may belong to another
  * request by then.
  */
-@DeviceTest
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class KvReceiverTest {
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final int[] PAGES = {1, 2, 3};

@@ -19,7 +19,7 @@ final class KvRig implements AutoCloseable {
     static final KvLayout LATENT = new KvLayout.Latent(4, 72, 2, 8);
     static final int PAGES = 64;
 
-    final TwoNodes nodes = new TwoNodes(options -> options);
+    final TwoNodes nodes = new TwoNodes(TwoNodes.Transport.TCP, options -> options);
     final Pool prefillPool;
     final Pool decodePool;
     final KvPools prefillPools;

@@ -3,7 +3,6 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
 import java.io.IOException;
 import java.time.Duration;
@@ -13,13 +12,14 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * A request that prefill gives up, or whose prefill node goes, ends once on both sides, at
  * whichever step it was: announced, begun, with a chunk in flight, with one done, with the last one
  * given.
  */
-@DeviceTest
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class KvSenderTest {
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final int[] PAGES = {1, 2, 3};

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import dev.verbena.verbs.DeviceTest;
 import dev.verbena.verbs.Lifetime;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,12 +14,13 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * Requests from prefill to decode, well: the right pages in the right slots of every pool and no
  * other byte, in chunks of any number, many at a time. Nothing stays open on either side.
  */
-@DeviceTest
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class KvSliceTest {
     private static final Duration SOON = Duration.ofSeconds(30);
 
