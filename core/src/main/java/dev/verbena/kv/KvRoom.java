@@ -1,9 +1,10 @@
 package dev.verbena.kv;
 
 import dev.verbena.transfer.Peer;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +22,7 @@ final class KvRoom {
         }
         KvTarget first = byRank.firstEntry().getValue();
         TensorParallel theirs = target.route().decode().tensorParallel();
-        TensorParallel known = first.route().decode().tensorParallel();
+        TensorParallel known = tensorParallel();
         if (!theirs.equals(known)) {
             return "%s is of %s, and %s of %s".formatted(target, theirs, first, known);
         }
@@ -51,13 +52,13 @@ final class KvRoom {
         return byRank.size() == size();
     }
 
-    boolean isEmpty() {
-        return byRank.isEmpty();
+    /** The ranks of the decode side. Not of a room that nobody has announced. */
+    TensorParallel tensorParallel() {
+        return byRank.firstEntry().getValue().route().decode().tensorParallel();
     }
 
-    /** Ranks of the decode side. */
     private int size() {
-        return byRank.firstEntry().getValue().route().decode().tensorParallel().size();
+        return tensorParallel().size();
     }
 
     List<KvTarget> targets() {
@@ -100,13 +101,17 @@ final class KvRoom {
     }
 
     /** The decode ranks that have not announced it. */
-    List<Integer> missing() {
-        List<Integer> missing = new ArrayList<>();
-        for (int rank = 0; rank < size(); rank++) {
-            if (!byRank.containsKey(rank)) {
-                missing.add(rank);
-            }
+    Set<Integer> missing() {
+        return missing(tensorParallel());
+    }
+
+    /** The same of a decode side of that many ranks; all, if none has announced it. */
+    Set<Integer> missing(TensorParallel decode) {
+        Set<Integer> missing = new TreeSet<>();
+        for (int rank = 0; rank < decode.size(); rank++) {
+            missing.add(rank);
         }
+        missing.removeAll(byRank.keySet());
         return missing;
     }
 

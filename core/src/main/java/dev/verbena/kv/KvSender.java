@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -47,6 +48,7 @@ public final class KvSender {
     private final Object lock = new Object();
     private final Map<Peer, DecodeSide> decodeSides = new HashMap<>();
     private final Map<Long, KvRoom> rooms = new HashMap<>();
+    private final KvFailedRooms failedRooms = new KvFailedRooms();
     private final Map<Long, KvSend> sends = new HashMap<>();
     private int announced;
     private long announcedSlots;
@@ -264,10 +266,15 @@ public final class KvSender {
             if (peer.lostReason().isPresent()) {
                 return;
             }
-            if (refusal == null) {
-                refusal = join(new KvTarget(peer, route(decode), decode.side, announce), answers);
-            } else {
-                failRoom(announce.room(), refusal, answers);
+            String failed =
+                    failedRooms.take(announce.room(), decode.side.cache(), System.nanoTime());
+            if (failed != null) {
+                refusal = failed;
+            } else if (refusal == null) {
+                refusal = join(new KvTarget(peer, route(decode), decode.side, announce));
+            }
+            if (refusal != null && failed == null && isMissing(announce.room(), decode)) {
+                failRoom(announce.room(), decode.side.cache(), refusal, answers);
             }
             lock.notifyAll();
         }
@@ -314,7 +321,7 @@ public final class KvSender {
     }
 
     /** Adds a decode rank to its room; gives a refusal. With the lock. */
-    private @Nullable String join(KvTarget target, List<Answer> answers) {
+    private @Nullable String join(KvTarget target) {
         long id = target.announce().room();
         int slots = target.announce().slotCount();
         if (announced == MAX_ANNOUNCED || announcedSlots + slots > MAX_ANNOUNCED_SLOTS) {
@@ -328,7 +335,6 @@ public final class KvSender {
         }
         String disagreement = room.disagreement(target);
         if (disagreement != null) {
-            failRoom(id, disagreement, answers);
             return disagreement;
         }
         room.add(target);
@@ -337,18 +343,38 @@ public final class KvSender {
         return null;
     }
 
-    /** Ends a room that has not been begun, for all its ranks. With the lock. */
-    private void failRoom(long id, String reason, List<Answer> answers) {
+    /**
+     * Whether a rank is one that the room needs, so that its refusal ends the room, and not a
+     * stranger's. With the lock.
+     */
+    private boolean isMissing(long id, DecodeSide decode) {
+        KvRoom room = rooms.get(id);
+        KvCache cache = decode.side.cache();
+        return room == null
+                || (room.tensorParallel().equals(cache.tensorParallel())
+                        && room.missing().contains(cache.rank()));
+    }
+
+    /**
+     * Ends a room that has not been begun, for all ranks of the decode side. With the lock.
+     *
+     * @param by the rank it fails by, which needs not be one that has announced it
+     */
+    private void failRoom(long id, KvCache by, String reason, List<Answer> answers) {
         KvRoom room = rooms.get(id);
         if (room == null) {
-            return;
+            room = new KvRoom();
+        } else {
+            remove(id, room);
         }
-        remove(id, room);
         room.fail(reason);
         for (KvTarget target : room.targets()) {
             answers.add(
                     new Answer(target.peer(), new KvMessage.Failed(id, target.token(), reason)));
         }
+        Set<Integer> missing = room.missing(by.tensorParallel());
+        missing.remove(by.rank());
+        failedRooms.add(id, by.tensorParallel(), missing, reason, System.nanoTime());
         lock.notifyAll();
     }
 
@@ -367,7 +393,11 @@ public final class KvSender {
             KvRoom room = rooms.get(abort.room());
             KvTarget waiting = room == null ? null : room.find(peer, abort.token());
             if (waiting != null) {
-                failRoom(abort.room(), waiting + ": " + abort.reason(), answers);
+                failRoom(
+                        abort.room(),
+                        waiting.route().decode(),
+                        waiting + ": " + abort.reason(),
+                        answers);
                 answers.removeIf(told -> told.peer.equals(peer));
             }
             send = sends.get(abort.room());
@@ -386,9 +416,14 @@ public final class KvSender {
         List<KvSend> open;
         List<Answer> answers = new ArrayList<>();
         synchronized (lock) {
-            decodeSides.remove(peer);
-            for (Map.Entry<Long, KvRoom> entry : List.copyOf(rooms.entrySet())) {
-                lost(entry.getKey(), entry.getValue(), peer, reason, answers);
+            DecodeSide gone = decodeSides.remove(peer);
+            if (gone != null) {
+                for (Map.Entry<Long, KvRoom> entry : List.copyOf(rooms.entrySet())) {
+                    String failed = lost(entry.getValue(), peer, gone.side.cache(), reason);
+                    if (failed != null) {
+                        failRoom(entry.getKey(), gone.side.cache(), failed, answers);
+                    }
+                }
             }
             open = List.copyOf(sends.values());
         }
@@ -399,19 +434,29 @@ public final class KvSender {
         answers.forEach(told -> answer(told.peer, told.message));
     }
 
-    /**
-     * A rank that other prefill ranks write to may have been served, and gone. Its announcement
-     * counts until it is the last one.
-     */
-    private void lost(long id, KvRoom room, Peer peer, String reason, List<Answer> answers) {
+    /** What the loss of a peer means for a room: why it fails, or null. With the lock. */
+    private @Nullable String lost(KvRoom room, Peer peer, KvCache gone, String reason) {
         KvTarget target = room.find(peer);
         if (target == null) {
-            return;
+            return isWaitingFor(room, gone)
+                    ? "decode rank %d (%s) is lost: %s".formatted(gone.rank(), peer.name(), reason)
+                    : null;
         }
+        // A rank that other prefill ranks write to may have been served, and gone. Its announcement
+        // counts until it is the last one.
         boolean anyIsThere =
                 room.targets().stream().anyMatch(other -> other.peer().lostReason().isEmpty());
-        if (target.isNeeded() || !anyIsThere) {
-            failRoom(id, target + " is lost: " + reason, answers);
-        }
+        return target.isNeeded() || !anyIsThere ? target + " is lost: " + reason : null;
+    }
+
+    /** Whether the room is waiting for a rank that is on no peer any more. With the lock. */
+    private boolean isWaitingFor(KvRoom room, KvCache gone) {
+        return room.tensorParallel().equals(gone.tensorParallel())
+                && room.missing().contains(gone.rank())
+                && decodeSides.values().stream()
+                        .map(decode -> decode.side.cache())
+                        .noneMatch(cache ->
+                                cache.tensorParallel().equals(gone.tensorParallel())
+                                        && cache.rank() == gone.rank());
     }
 }

@@ -90,8 +90,9 @@ final class KvGroup implements AutoCloseable {
     final List<KvSender> senders = new ArrayList<>();
     final List<KvReceiver> receivers = new ArrayList<>();
 
-    /** A group whose sides have the same model. */
-    KvGroup(NodeOptions options, Shape shape, ModelOfBytes model) throws Exception {
+    /** A group whose sides have the same model, with default options. */
+    KvGroup(NodeOptions options, Shape shape, ModelOfBytes model, Staging staging)
+            throws Exception {
         this(
                 options,
                 shape,
@@ -99,7 +100,7 @@ final class KvGroup implements AutoCloseable {
                 model,
                 KvSenderOptions.defaults(),
                 KvReceiverOptions.defaults(),
-                Staging.NONE);
+                staging);
     }
 
     KvGroup(

@@ -7,17 +7,17 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.verbena.kv.KvGroup.Job;
 import dev.verbena.kv.KvGroup.Rank;
 import dev.verbena.kv.KvGroup.Shape;
+import dev.verbena.kv.KvGroup.Staging;
 import dev.verbena.transfer.NodeOptions;
 import dev.verbena.transfer.Peer;
 import dev.verbena.verbs.Lifetime;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -119,19 +119,40 @@ abstract class KvOutcomesTest {
         return group.prefill.size() - group.shape.prefillTp() + writers[writers.length - 1];
     }
 
-    private void everywhere(boolean onPrefill, Act act, String message) throws Exception {
+    /** The shapes, and those that can stage once more with staging. */
+    private static Map<Shape, List<Staging>> groups() {
+        Map<Shape, List<Staging>> groups = new LinkedHashMap<>();
         for (Shape shape : SHAPES) {
-            try (KvGroup group = new KvGroup(options(), shape, MODEL)) {
-                for (Step step : Step.values()) {
-                    int ranks = onPrefill ? group.prefill.size() : group.decode.size();
-                    for (int rank : ranks == 1 ? new int[] {0} : new int[] {0, ranks - 1}) {
-                        boolean canAct =
-                                !onPrefill || (step != Step.ANNOUNCED && writes(group, rank));
-                        if (canAct) {
-                            fails(group, step, onPrefill ? rank : -1, act, rank, message);
-                        }
+            List<Staging> stagings = new ArrayList<>(List.of(Staging.NONE));
+            if (shape.prefillTp() != shape.decodeTp()) {
+                // Room for the last chunk, and hardly for more: the others wait for the ring.
+                long chunk = MODEL.stagedBytes(shape, 8);
+                stagings.add(new Staging(chunk + chunk / 4, chunk, 1));
+            }
+            groups.put(shape, stagings);
+        }
+        return groups;
+    }
+
+    private void everywhere(boolean onPrefill, Act act, String message) throws Exception {
+        for (Map.Entry<Shape, List<Staging>> entry : groups().entrySet()) {
+            for (Staging staging : entry.getValue()) {
+                try (KvGroup group = new KvGroup(options(), entry.getKey(), MODEL, staging)) {
+                    for (Step step : Step.values()) {
+                        atStep(group, step, onPrefill, act, message);
                     }
                 }
+            }
+        }
+    }
+
+    /** On the first and on the last rank of a side. */
+    private static void atStep(KvGroup group, Step step, boolean onPrefill, Act act, String message)
+            throws Exception {
+        int ranks = onPrefill ? group.prefill.size() : group.decode.size();
+        for (int rank : ranks == 1 ? new int[] {0} : new int[] {0, ranks - 1}) {
+            if (!onPrefill || (step != Step.ANNOUNCED && writes(group, rank))) {
+                fails(group, step, onPrefill ? rank : -1, act, rank, message);
             }
         }
     }
@@ -233,85 +254,141 @@ abstract class KvOutcomesTest {
     /** Where everything was given the race is open, but every end is an end, and whole. */
     @Test
     void aRequestThatIsAbortedWhileItEndsIsEitherWholeOrFailed() throws Exception {
-        for (Shape shape : SHAPES) {
-            try (KvGroup group = new KvGroup(options(), shape, MODEL)) {
-                for (int round = 0; round < 6; round++) {
-                    Job job = group.new Job(ROOM, 30);
-                    job.expect();
-                    job.begin();
-                    job.sendAll(2);
-                    if (round % 2 == 0) {
-                        job.requests.getLast().abort("late");
-                    } else {
-                        job.sends.getLast().fail("late");
-                    }
-                    boolean isWhole = true;
-                    for (KvRequest request : job.requests) {
-                        isWhole &= endedWell("", true, "late", () -> request.await(KvGroup.SOON));
-                    }
-                    for (KvSend send : job.sends) {
-                        endedWell("", true, "late", send::await);
-                    }
-                    if (isWhole) {
-                        job.isExpected();
-                        group.assertBytes();
-                    }
-                    job.close();
-                    group.assertQuiet();
-                    assertThat(job.requestEnds).hasValue(job.requests.size());
-                    for (Rank decode : group.decode) {
-                        decode.pool.segment().fill(NEXT_OWNER);
-                        Arrays.fill(decode.expected, NEXT_OWNER);
+        for (Map.Entry<Shape, List<Staging>> entry : groups().entrySet()) {
+            for (Staging staging : entry.getValue()) {
+                try (KvGroup group = new KvGroup(options(), entry.getKey(), MODEL, staging)) {
+                    for (int round = 0; round < 6; round++) {
+                        abortWhileItEnds(group, round % 2 == 0);
                     }
                 }
             }
         }
     }
 
+    private static void abortWhileItEnds(KvGroup group, boolean byDecode) throws Exception {
+        Job job = group.new Job(ROOM, 30);
+        job.expect();
+        job.begin();
+        job.sendAll(2);
+        if (byDecode) {
+            job.requests.getLast().abort("late");
+        } else {
+            job.sends.getLast().fail("late");
+        }
+        boolean isWhole = true;
+        for (KvRequest request : job.requests) {
+            isWhole &= endedWell("", true, "late", () -> request.await(KvGroup.SOON));
+        }
+        for (KvSend send : job.sends) {
+            endedWell("", true, "late", send::await);
+        }
+        if (isWhole) {
+            job.isExpected();
+            group.assertBytes();
+        }
+        job.close();
+        group.assertQuiet();
+        assertThat(job.requestEnds).hasValue(job.requests.size());
+        for (Rank decode : group.decode) {
+            decode.pool.segment().fill(NEXT_OWNER);
+            Arrays.fill(decode.expected, NEXT_OWNER);
+        }
+    }
+
     /** The prefill side need not wait out its time for a rank that will not come. */
     @Test
     void aWaitForRanksThatWillNotComeEndsAtOnce() throws Exception {
-        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL)) {
+        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL, Staging.NONE)) {
             Job job = group.new Job(ROOM, 8);
             KvRequest request = job.expect(0);
             KvSender sender = group.senders.getFirst();
-            while (sender.announcements() == 0) {
-                Thread.onSpinWait();
-            }
+            awaitAnnouncements(sender, 1);
             assertThat(sender.announcedRooms()).isEmpty();
             assertThatExceptionOfType(KvException.class)
                     .isThrownBy(() -> sender.begin(ROOM, Duration.ofMillis(20)))
                     .withMessageContaining("decode ranks [1] did not announce room 8");
-            CompletableFuture<KvSend> begun =
-                    CompletableFuture.supplyAsync(() -> {
-                        try {
-                            return sender.begin(ROOM, Duration.ofSeconds(Long.MAX_VALUE));
-                        } catch (InterruptedException impossible) {
-                            throw new AssertionError(impossible);
-                        }
-                    });
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            Thread begins =
+                    Thread.ofPlatform()
+                            .uncaughtExceptionHandler((_, thrown) -> failure.set(thrown))
+                            .start(() -> beginWithoutEnd(sender));
+            while (begins.getState() != Thread.State.TIMED_WAITING) {
+                Thread.onSpinWait();
+            }
 
             request.abort("the user hung up");
 
-            // If it had not begun to wait before the abort, the next announcement lets it go.
+            begins.join();
+            assertThat(failure.get())
+                    .isInstanceOf(KvException.class)
+                    .hasMessageContaining("the user hung up");
             job.close();
-            try {
-                begun.get(2, TimeUnit.SECONDS).close();
-            } catch (ExecutionException failed) {
-                assertThat(failed).hasMessageContaining("the user hung up");
-            } catch (TimeoutException late) {
-                Job next = group.new Job(ROOM, 8);
-                next.expect();
-                begun.get().close();
-                next.close();
-            }
             group.assertQuiet();
+        }
+    }
+
+    private static void beginWithoutEnd(KvSender sender) {
+        try {
+            sender.begin(ROOM, Duration.ofSeconds(Long.MAX_VALUE)).close();
+        } catch (InterruptedException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** Nobody would tell it otherwise: the rank that gave the request up does not know it. */
+    @Test
+    void aRankThatAnnouncesARoomThatHasFailedIsToldAtOnce() throws Exception {
+        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL, Staging.NONE)) {
+            KvSender sender = group.senders.getFirst();
+            for (int round = 0; round < 3; round++) {
+                Job job = group.new Job(ROOM, 8);
+                KvRequest first = job.expect(0);
+                awaitAnnouncements(sender, 1);
+                first.abort("enough");
+                first.close();
+                awaitAnnouncements(sender, 0);
+
+                KvRequest second = job.expect(1);
+
+                assertThatExceptionOfType(KvException.class)
+                        .isThrownBy(() -> second.await(KvGroup.SOON))
+                        .withMessageContaining("enough");
+                job.close();
+                group.new Job(ROOM, 30).run(3);
+            }
+            group.assertBytes();
+            group.assertQuiet();
+        }
+    }
+
+    /** What one rank expects otherwise than the others cannot be sent to any. */
+    @Test
+    void ranksThatDoNotAgreeFailTogether() throws Exception {
+        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL, Staging.NONE)) {
+            Job job = group.new Job(ROOM, 8);
+            job.decodeSlots.set(1, KvSlots.pages(3).state("swa", 1).aux(2));
+            job.expect();
+
+            for (KvRequest request : job.requests) {
+                assertThatExceptionOfType(KvException.class)
+                        .isThrownBy(() -> request.await(KvGroup.SOON))
+                        .withMessageContaining("expects 1 pages")
+                        .withMessageContaining("decode rank 0 (decode-0) 2");
+            }
+            job.close();
+            group.assertQuiet();
+        }
+    }
+
+    private static void awaitAnnouncements(KvSender sender, int count) {
+        while (sender.announcements() != count) {
+            Thread.onSpinWait();
         }
     }
 
     @Test
     void ranksThatAreMissingAreRefusedAndNothingIsAnnounced() throws Exception {
-        try (KvGroup group = new KvGroup(options(), Shape.of(2, 1), MODEL)) {
+        try (KvGroup group = new KvGroup(options(), Shape.of(2, 1), MODEL, Staging.NONE)) {
             Job job = group.new Job(ROOM, 8);
             KvReceiver receiver = group.receivers.getFirst();
             List<Peer> peers = group.decode.getFirst().peers;
@@ -333,7 +410,7 @@ abstract class KvOutcomesTest {
     /** What does not fit is found before anything is posted, and the request goes on. */
     @Test
     void slotsOfThePrefillSideThatDoNotFitAreRefusedByName() throws Exception {
-        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL)) {
+        try (KvGroup group = new KvGroup(options(), Shape.of(1, 2), MODEL, Staging.NONE)) {
             Job job = group.new Job(ROOM, 8);
             job.expect();
             job.begin();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.verbena.transfer.Peer;
+import dev.verbena.transfer.TwoNodes.Transport;
 import dev.verbena.verbs.Lifetime;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -13,21 +14,25 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * A request that decode gives up, or whose decode node goes, ends once on both sides at whichever
  * step it was; and once it is closed no write lands in its pages, which may belong to another
  * request by then.
  */
-@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class KvReceiverTest {
+abstract class KvReceiverTest {
+    private final Transport transport;
+
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final int[] PAGES = {1, 2, 3};
     private static final int STEPS = 4;
     private static final byte NEXT_OWNER = 0x55;
 
     private long openBefore;
+
+    KvReceiverTest(Transport transport) {
+        this.transport = transport;
+    }
 
     @BeforeEach
     void count() {
@@ -41,7 +46,7 @@ class KvReceiverTest {
 
     @Test
     void aPageIsNotGivenToTwoRequests() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             List<Peer> writers = List.of(rig.toPrefill);
             KvRequest first = rig.receiver.expect(1, writers, KvSlots.pages(3, 5));
 
@@ -56,7 +61,7 @@ class KvReceiverTest {
 
     @Test
     void abortingAtAnyStepEndsBothSidesAndNoWriteLandsAfterClose() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int step = -1; step < STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
                 KvRequest request =
@@ -92,7 +97,7 @@ class KvReceiverTest {
     /** An abort may cross the end of the request on the way, and is answered all the same. */
     @Test
     void anAbortThatComesTooLateIsAnswered() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.LATENT)) {
+        try (KvRig rig = new KvRig(transport, KvRig.LATENT)) {
             for (int round = 0; round < 10; round++) {
                 KvRequest request =
                         rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
@@ -118,7 +123,7 @@ class KvReceiverTest {
      */
     @Test
     void lateAnswersDoNotEndTheNextRequestOfTheRoom() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int round = 0; round < 10; round++) {
                 KvRequest first =
                         rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
@@ -143,7 +148,7 @@ class KvReceiverTest {
 
     @Test
     void aRequestThatIsNotFilledInTimeIsAborted() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             try (KvRequest request =
                     rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
                 assertThatExceptionOfType(KvException.class)
@@ -156,7 +161,7 @@ class KvReceiverTest {
 
     @Test
     void aDecodeNodeThatGoesEndsBothSides() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int step = -1; step <= STEPS; step++) {
                 KvRequest request =
                         rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES));
@@ -184,7 +189,7 @@ class KvReceiverTest {
 
     @Test
     void aRequestOfAPeerThatIsLostFailsAtOnce() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             rig.toPrefill.close();
             try (KvRequest request =
                     rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.verbena.memory.Pool;
 import dev.verbena.transfer.Peer;
 import dev.verbena.transfer.TwoNodes;
+import dev.verbena.transfer.TwoNodes.Transport;
 import dev.verbena.verbs.Access;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +20,7 @@ final class KvRig implements AutoCloseable {
     static final KvLayout LATENT = new KvLayout.Latent(4, 72, 2, 8);
     static final int PAGES = 64;
 
-    final TwoNodes nodes = new TwoNodes(TwoNodes.Transport.TCP, options -> options);
+    final TwoNodes nodes;
     final Pool prefillPool;
     final Pool decodePool;
     final KvPools prefillPools;
@@ -29,11 +30,12 @@ final class KvRig implements AutoCloseable {
     Peer toDecode;
     Peer toPrefill;
 
-    KvRig(KvLayout layout) throws IOException {
-        this(layout, PAGES);
+    KvRig(Transport transport, KvLayout layout) throws IOException {
+        this(transport, layout, PAGES);
     }
 
-    KvRig(KvLayout layout, int pages) throws IOException {
+    KvRig(Transport transport, KvLayout layout, int pages) throws IOException {
+        nodes = new TwoNodes(transport, options -> options);
         long bytes = layout.bytes(pages);
         prefillPool = nodes.near().registry().allocate("kv", bytes, Access.LOCAL_WRITE);
         decodePool = nodes.far().registry().allocate("kv", bytes, Access.REMOTE_WRITE);

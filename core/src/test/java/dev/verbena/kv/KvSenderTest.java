@@ -3,6 +3,7 @@ package dev.verbena.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.verbena.transfer.TwoNodes.Transport;
 import dev.verbena.verbs.Lifetime;
 import java.io.IOException;
 import java.time.Duration;
@@ -12,20 +13,24 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * A request that prefill gives up, or whose prefill node goes, ends once on both sides, at
  * whichever step it was: announced, begun, with a chunk in flight, with one done, with the last one
  * given.
  */
-@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class KvSenderTest {
+abstract class KvSenderTest {
+    private final Transport transport;
+
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final int[] PAGES = {1, 2, 3};
     private static final int STEPS = 4;
 
     private long openBefore;
+
+    KvSenderTest(Transport transport) {
+        this.transport = transport;
+    }
 
     @BeforeEach
     void count() {
@@ -39,7 +44,7 @@ class KvSenderTest {
 
     @Test
     void givingUpAtAnyStepEndsBothSidesAndTheRoomIsFreeAgain() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int step = 0; step < STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
                 try (KvRequest request =
@@ -69,7 +74,7 @@ class KvSenderTest {
 
     @Test
     void closingBeforeTheLastChunkIsGivingUp() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int step = 0; step < STEPS; step++) {
                 try (KvRequest request =
                         rig.receiver.expect(7, List.of(rig.toPrefill), KvSlots.pages(PAGES))) {
@@ -89,7 +94,7 @@ class KvSenderTest {
 
     @Test
     void aPrefillNodeThatGoesEndsBothSides() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             for (int step = -1; step <= STEPS; step++) {
                 AtomicInteger ends = new AtomicInteger();
                 KvRequest request =
@@ -131,7 +136,7 @@ class KvSenderTest {
     void announcementsAreBoundedByTheirSlots() throws Exception {
         int[] most = IntStream.range(0, KvMessage.MAX_SLOTS).toArray();
         KvLayout tiny = new KvLayout.Latent(1, 1, 1, 1);
-        try (KvRig rig = new KvRig(tiny, most.length)) {
+        try (KvRig rig = new KvRig(transport, tiny, most.length)) {
             rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(0)).close();
             for (int room = 1; room <= 16; room++) {
                 announce(rig, announcement(room, most));

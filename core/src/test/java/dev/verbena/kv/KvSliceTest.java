@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.verbena.transfer.TwoNodes.Transport;
 import dev.verbena.verbs.Lifetime;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,17 +15,21 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * Requests from prefill to decode, well: the right pages in the right slots of every pool and no
  * other byte, in chunks of any number, many at a time. Nothing stays open on either side.
  */
-@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class KvSliceTest {
+abstract class KvSliceTest {
+    private final Transport transport;
+
     private static final Duration SOON = Duration.ofSeconds(30);
 
     private long openBefore;
+
+    KvSliceTest(Transport transport) {
+        this.transport = transport;
+    }
 
     @BeforeEach
     void count() {
@@ -39,7 +44,7 @@ class KvSliceTest {
     @Test
     void chunksFillTheSlotsOfEveryPool() throws Exception {
         for (KvLayout layout : List.of(KvRig.HEADS, KvRig.LATENT)) {
-            try (KvRig rig = new KvRig(layout)) {
+            try (KvRig rig = new KvRig(transport, layout)) {
                 int[] from = {7, 8, 9, 20, 3, 40, 41, 0};
                 int[] to = {63, 1, 2, 3, 50, 9, 10, 0};
                 try (KvRequest request =
@@ -67,7 +72,7 @@ class KvSliceTest {
 
     @Test
     void theLastChunkMayBeEmptyAndSoMayTheRequest() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             try (KvRequest request =
                             rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(4));
                     KvSend send = rig.sender.begin(1, SOON)) {
@@ -95,7 +100,7 @@ class KvSliceTest {
     void manyRequestsAtATimeFromManyThreads() throws Exception {
         int threads = 4;
         int rounds = 12;
-        try (KvRig rig = new KvRig(KvRig.LATENT)) {
+        try (KvRig rig = new KvRig(transport, KvRig.LATENT)) {
             List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
             List<Thread> running = new ArrayList<>();
             for (int t = 0; t < threads; t++) {
@@ -145,7 +150,7 @@ class KvSliceTest {
 
     @Test
     void wrongChunksAreRefusedAndTheRequestGoesOn() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             try (KvRequest request =
                             rig.receiver.expect(1, List.of(rig.toPrefill), KvSlots.pages(1, 2));
                     KvSend send = rig.sender.begin(1, SOON)) {
@@ -170,7 +175,7 @@ class KvSliceTest {
 
     @Test
     void wrongExpectationsAreRefused() throws Exception {
-        try (KvRig rig = new KvRig(KvRig.HEADS)) {
+        try (KvRig rig = new KvRig(transport, KvRig.HEADS)) {
             assertThatIllegalArgumentException()
                     .isThrownBy(() ->
                             rig.receiver.expect(
