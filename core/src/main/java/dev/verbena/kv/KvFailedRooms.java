@@ -51,11 +51,19 @@ final class KvFailedRooms {
         return rooms.size();
     }
 
-    /** Why the request that a rank announces has failed already, or null if it has not. */
-    @Nullable String take(long id, KvCache decode, long nowNanos) {
+    /**
+     * Says why the request that a rank announces has failed already.
+     *
+     * @param decode cache of the rank
+     * @param connectedNanos when its connection was made: what comes on one that was made after the
+     *     failure is another request
+     * @return the reason, or null if it has not failed
+     */
+    @Nullable String take(long id, KvCache decode, long connectedNanos, long nowNanos) {
         Failed failed = rooms.get(id);
         if (failed == null
                 || isOver(failed, nowNanos)
+                || connectedNanos - failed.atNanos > 0
                 || !failed.decode.equals(decode.tensorParallel())
                 || !failed.missing.remove(decode.rank())) {
             return null;

@@ -46,6 +46,10 @@ public final class KvSender {
     private final @Nullable StagedWriter stagedWriter;
 
     private final Object lock = new Object();
+
+    /** When each peer was connected. */
+    private final Map<Peer, Long> connected = new HashMap<>();
+
     private final Map<Peer, DecodeSide> decodeSides = new HashMap<>();
     private final Map<Long, KvRoom> rooms = new HashMap<>();
     private final KvFailedRooms failedRooms = new KvFailedRooms();
@@ -87,6 +91,7 @@ public final class KvSender {
     public static KvSender on(Node node, KvCache cache, KvSenderOptions options) {
         KvSender sender = new KvSender(node, cache, options);
         node.onMessage(KvMessage.TO_PREFILL, sender::message);
+        node.onPeer(sender::connected);
         node.onPeerLost(sender::lost);
         return sender;
     }
@@ -230,6 +235,14 @@ public final class KvSender {
         }
     }
 
+    private void connected(Peer peer) {
+        synchronized (lock) {
+            if (peer.lostReason().isEmpty()) {
+                connected.put(peer, System.nanoTime());
+            }
+        }
+    }
+
     private void introduced(Peer peer, KvMessage.Side side) {
         KvRoute route = null;
         String mismatch = null;
@@ -266,8 +279,13 @@ public final class KvSender {
             if (peer.lostReason().isPresent()) {
                 return;
             }
+            long now = System.nanoTime();
             String failed =
-                    failedRooms.take(announce.room(), decode.side.cache(), System.nanoTime());
+                    failedRooms.take(
+                            announce.room(),
+                            decode.side.cache(),
+                            connected.getOrDefault(peer, now),
+                            now);
             if (failed != null) {
                 refusal = failed;
             } else if (refusal == null) {
@@ -416,6 +434,7 @@ public final class KvSender {
         List<KvSend> open;
         List<Answer> answers = new ArrayList<>();
         synchronized (lock) {
+            connected.remove(peer);
             DecodeSide gone = decodeSides.remove(peer);
             if (gone != null) {
                 for (Map.Entry<Long, KvRoom> entry : List.copyOf(rooms.entrySet())) {

@@ -16,13 +16,13 @@ class KvFailedRoomsTest {
     void tellsEachMissingRankOnce() {
         rooms.add(7, FOUR, Set.of(1, 3), "gone", 0);
 
-        assertThat(rooms.take(7, rank(FOUR, 0), 1)).isNull();
-        assertThat(rooms.take(8, rank(FOUR, 1), 1)).isNull();
-        assertThat(rooms.take(7, rank(new TensorParallel(2, 1), 1), 1)).isNull();
-        assertThat(rooms.take(7, rank(FOUR, 1), 1)).isEqualTo("gone");
-        assertThat(rooms.take(7, rank(FOUR, 1), 1)).isNull();
+        assertThat(rooms.take(7, rank(FOUR, 0), -1, 1)).isNull();
+        assertThat(rooms.take(8, rank(FOUR, 1), -1, 1)).isNull();
+        assertThat(rooms.take(7, rank(new TensorParallel(2, 1), 1), -1, 1)).isNull();
+        assertThat(rooms.take(7, rank(FOUR, 1), -1, 1)).isEqualTo("gone");
+        assertThat(rooms.take(7, rank(FOUR, 1), -1, 1)).isNull();
         assertThat(rooms.count()).isOne();
-        assertThat(rooms.take(7, rank(FOUR, 3), 1)).isEqualTo("gone");
+        assertThat(rooms.take(7, rank(FOUR, 3), -1, 1)).isEqualTo("gone");
         assertThat(rooms.count()).isZero();
     }
 
@@ -34,12 +34,20 @@ class KvFailedRoomsTest {
     }
 
     @Test
+    void doesNotTellWhoHasConnectedSince() {
+        rooms.add(7, FOUR, Set.of(1), "gone", 5);
+
+        assertThat(rooms.take(7, rank(FOUR, 1), 6, 7)).isNull();
+        assertThat(rooms.take(7, rank(FOUR, 1), 5, 7)).isEqualTo("gone");
+    }
+
+    @Test
     void forgetsAfterAWhile() {
         long late = KvFailedRooms.KEPT_NANOS + 1;
         rooms.add(7, FOUR, Set.of(1, 2), "gone", 0);
 
-        assertThat(rooms.take(7, rank(FOUR, 1), late - 1)).isEqualTo("gone");
-        assertThat(rooms.take(7, rank(FOUR, 2), late)).isNull();
+        assertThat(rooms.take(7, rank(FOUR, 1), -1, late - 1)).isEqualTo("gone");
+        assertThat(rooms.take(7, rank(FOUR, 2), -1, late)).isNull();
 
         rooms.add(8, FOUR, Set.of(1), "gone", late);
         assertThat(rooms.count()).isOne();
@@ -52,8 +60,8 @@ class KvFailedRoomsTest {
         }
 
         assertThat(rooms.count()).isEqualTo(KvFailedRooms.MAX_ROOMS);
-        assertThat(rooms.take(0, rank(FOUR, 1), 0)).isNull();
-        assertThat(rooms.take(1, rank(FOUR, 1), 0)).isEqualTo("gone");
+        assertThat(rooms.take(0, rank(FOUR, 1), -1, 0)).isNull();
+        assertThat(rooms.take(1, rank(FOUR, 1), -1, 0)).isEqualTo("gone");
     }
 
     private static KvCache rank(TensorParallel ranks, int rank) {

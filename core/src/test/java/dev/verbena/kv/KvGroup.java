@@ -351,6 +351,14 @@ final class KvGroup implements AutoCloseable {
             }
         }
 
+        /** Whoever waits for an end may be woken before a stage that hangs on it has run. */
+        void assertEndedOnce() {
+            while (requestEnds.get() < requests.size()) {
+                Thread.onSpinWait();
+            }
+            assertThat(requestEnds).hasValue(requests.size());
+        }
+
         void close() {
             sends.forEach(KvSend::close);
             requests.forEach(KvRequest::close);
