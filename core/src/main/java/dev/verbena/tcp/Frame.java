@@ -35,33 +35,28 @@ final class Frame {
 
     private Frame() {}
 
-    /** Fills a head, which is then ready to be sent. */
-    static void fill(ByteBuffer head, byte kind, int key, long position, int length, int number) {
-        head.clear();
-        head.putInt(0, kind << 24);
-        head.putInt(KEY, key);
-        head.putLong(POSITION, position);
-        head.putInt(LENGTH, length);
-        head.putInt(NUMBER, number);
+    /** Writes a head at the buffer's position, and moves that behind it. */
+    static void put(ByteBuffer out, byte kind, int key, long position, int length, int number) {
+        out.putInt(kind << 24).putInt(key).putLong(position).putInt(length).putInt(number);
     }
 
-    static byte kind(ByteBuffer head) {
-        return head.get(0);
+    static byte kind(ByteBuffer in, int at) {
+        return in.get(at);
     }
 
-    static int key(ByteBuffer head) {
-        return head.getInt(KEY);
+    static int key(ByteBuffer in, int at) {
+        return in.getInt(at + KEY);
     }
 
-    static long position(ByteBuffer head) {
-        return head.getLong(POSITION);
+    static long position(ByteBuffer in, int at) {
+        return in.getLong(at + POSITION);
     }
 
-    static int length(ByteBuffer head) {
-        return head.getInt(LENGTH);
+    static int length(ByteBuffer in, int at) {
+        return in.getInt(at + LENGTH);
     }
 
-    static int number(ByteBuffer head) {
-        return head.getInt(NUMBER);
+    static int number(ByteBuffer in, int at) {
+        return in.getInt(at + NUMBER);
     }
 }

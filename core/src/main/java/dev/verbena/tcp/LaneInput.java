@@ -1,7 +1,5 @@
 package dev.verbena.tcp;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.verbs.Access;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.WorkRequests;
@@ -9,47 +7,49 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What a lane receives: the peer's requests, which it checks and carries out, and the peer's
- * answers to its own. Payload goes straight into the pools' memory, and the head of the next frame
- * is read along with it. For the lane's thread alone.
+ * answers to its own. Short frames are read many at a time and their payload copied; the payload of
+ * long ones goes from the socket straight into the pools' memory, with the head of the next frame
+ * read along. For the lane's thread alone.
  */
 final class LaneInput {
     /** Reads of the socket before the lane sends again. */
     private static final int READS_A_TURN = 64;
 
-    private static final int SCRATCH_BYTES = 1 << 16;
+    /** How much is read ahead, and so what a lane takes of memory in this direction. */
+    static final int AHEAD_BYTES = 1 << 16;
+
+    /** From this length of payload on a read of its own costs less than a second copy. */
+    private static final int LONG_BYTES = 1 << 14;
 
     private final TcpLane lane;
     private final SocketChannel channel;
-    private final ByteBuffer head = ByteBuffer.allocateDirect(Frame.BYTES);
+
+    /** What has come and was not looked at, from its position to its limit. */
+    private final ByteBuffer ahead;
 
     // The frame whose head has been taken.
     private boolean isOpen;
+    private boolean isLong;
     private byte kind;
     private long position;
     private int number;
+    private final LanePayload payload;
 
-    /** Where its payload goes, and behind that the next head. */
-    private ByteBuffer[] buffers = {head};
-
-    private int firstBuffer;
-
-    /** Pool of a request's payload: no transfer of this side holds it. */
-    private @Nullable Pool pool;
+    /** Region of a request's payload: no transfer of this side holds it. */
+    private @Nullable TcpRegion region;
 
     /** The payload is there, but no receive for the immediate. */
     private boolean waitsForReceive;
 
-    /** A request was refused; takes what comes, and drops it. */
-    private @Nullable ByteBuffer scratch;
-
-    LaneInput(TcpLane lane, SocketChannel channel) {
+    LaneInput(TcpLane lane, SocketChannel channel, ByteBuffer ahead) {
         this.lane = lane;
         this.channel = channel;
+        this.ahead = ahead.limit(0);
+        this.payload = new LanePayload(lane.options().sendSge());
     }
 
     boolean waitsForSocket() {
@@ -63,77 +63,91 @@ final class LaneInput {
 
     /** Takes what the socket has, up to a limit; gives whether there was any. */
     boolean turn(LaneOutput output) throws IOException, LaneFailure {
+        boolean some = false;
         for (int i = 0; i < READS_A_TURN; i++) {
-            if (!step(output)) {
-                return i > 0;
-            }
-        }
-        return true;
-    }
-
-    private boolean step(LaneOutput output) throws IOException, LaneFailure {
-        if (scratch != null) {
-            return read(new ByteBuffer[] {scratch.clear()}, 0);
-        }
-        if (waitsForReceive) {
-            return finish(output);
-        }
-        if (!isOpen && head.hasRemaining()) {
-            boolean some = read(buffers, firstBuffer);
-            if (head.hasRemaining()) {
+            some |= digest(output);
+            if (waitsForReceive || !read(output)) {
                 return some;
             }
-        }
-        if (!isOpen) {
-            open(output);
-        } else if (!readPayload(output)) {
-            return false;
-        }
-        if (scratch == null && isOpen && firstBuffer == buffers.length - 1) {
-            finish(output);
+            some = true;
         }
         return true;
     }
 
-    private boolean readPayload(LaneOutput output) throws IOException {
-        Pool target = pool;
-        if (target != null && !LaneMemory.hold(target)) {
-            refuse(output);
-            return true;
-        }
-        boolean some;
-        try {
-            some = read(buffers, firstBuffer);
-        } finally {
-            if (target != null) {
-                target.release();
+    /** Takes the frames of what has come; gives whether there was any. */
+    private boolean digest(LaneOutput output) throws LaneFailure {
+        boolean some = false;
+        while (!output.isRefusing()) {
+            if (!isOpen) {
+                if (ahead.remaining() < Frame.BYTES) {
+                    return some;
+                }
+                open(output);
             }
+            if (!takePayload(output) || !finish(output)) {
+                return some;
+            }
+            some = true;
         }
-        while (firstBuffer < buffers.length - 1 && !buffers[firstBuffer].hasRemaining()) {
-            firstBuffer++;
-        }
+        // Goes on to drop what comes, so that the refusal is not lost by a reset.
+        ahead.position(ahead.limit());
         return some;
     }
 
-    private boolean read(ByteBuffer[] into, int first) throws IOException {
-        long count = channel.read(into, first, into.length - first);
-        if (count < 0) {
+    /** Reads once; false if the socket has nothing now. */
+    private boolean read(LaneOutput output) throws IOException {
+        boolean straight = isOpen && isLong && payload.left() > 0;
+        if (!straight || output.isRefusing()) {
+            ahead.compact();
+            // Behind a long frame mostly comes another, whose payload had better not come in here.
+            if (isLong && !output.isRefusing() && ahead.position() < Frame.BYTES) {
+                ahead.limit(Frame.BYTES);
+            }
+            try {
+                return count(channel.read(ahead)) > 0;
+            } finally {
+                ahead.flip();
+            }
+        }
+        TcpRegion target = region;
+        if (target != null && !target.enter()) {
+            output.refuse(CompletionStatus.REMOTE_ACCESS);
+            return true;
+        }
+        ahead.clear().limit(Frame.BYTES);
+        try {
+            ByteBuffer[] views = payload.views(ahead);
+            long count = count(channel.read(views));
+            payload.filled(Math.min(count, payload.left()));
+            return count > 0;
+        } finally {
+            ahead.flip();
+            if (target != null) {
+                target.exit();
+            }
+        }
+    }
+
+    private static long count(long read) throws EOFException {
+        if (read < 0) {
             throw new EOFException("the peer closed the connection");
         }
-        return count > 0;
+        return read;
     }
 
     /** Takes a head, and sees where its payload goes. */
     private void open(LaneOutput output) throws LaneFailure {
-        kind = Frame.kind(head);
-        position = Frame.position(head);
-        number = Frame.number(head);
-        int key = Frame.key(head);
-        int length = Frame.length(head);
-        head.clear();
+        int at = ahead.position();
+        kind = Frame.kind(ahead, at);
+        position = Frame.position(ahead, at);
+        number = Frame.number(ahead, at);
+        int key = Frame.key(ahead, at);
+        int length = Frame.length(ahead, at);
+        ahead.position(at + Frame.BYTES);
         isOpen = true;
-        pool = null;
-        payload();
+        isLong = length >= LONG_BYTES;
+        region = null;
+        payload.clear();
         if (length < 0) {
             throw nonsense("length " + length);
         }
@@ -151,26 +165,23 @@ final class LaneInput {
         if (length == 0) {
             return;
         }
-        Pool target = LaneMemory.remote(lane.pools(), position, length, key, Access.REMOTE_WRITE);
-        if (target == null || !LaneMemory.hold(target)) {
-            refuse(output);
+        TcpRegion target = lane.regions().find(key);
+        if (target == null || !target.grants(Access.REMOTE_WRITE, position, length)) {
+            output.refuse(CompletionStatus.REMOTE_ACCESS);
             return;
         }
-        try {
-            payload(LaneMemory.view(target, position, length));
-            pool = target;
-        } finally {
-            target.release();
-        }
+        payload.add(target, position, length);
+        region = target;
     }
 
     private void openRead(LaneOutput output, int length, int key) throws LaneFailure {
-        if (output.unansweredReads() >= lane.maxReads()) {
-            throw nonsense("more than " + lane.maxReads() + " reads at a time");
+        isLong = false;
+        if (output.unansweredReads() >= TcpLane.MAX_READS) {
+            throw nonsense("more than " + TcpLane.MAX_READS + " reads at a time");
         }
-        Pool source = LaneMemory.remote(lane.pools(), position, length, key, Access.REMOTE_READ);
-        if (source == null) {
-            refuse(output);
+        TcpRegion source = lane.regions().find(key);
+        if (source == null || !source.grants(Access.REMOTE_READ, position, length)) {
+            output.refuse(CompletionStatus.REMOTE_ACCESS);
         } else {
             output.answer(source, position, length);
         }
@@ -184,14 +195,12 @@ final class LaneInput {
                 || LaneOutput.length(ring, slot) != length) {
             throw nonsense("an answer of " + length + " bytes to another request");
         }
-        AddressMap<Pool> pools = lane.pools();
-        ByteBuffer[] pieces = new ByteBuffer[ring.pieces(slot)];
-        for (int piece = 0; piece < pieces.length; piece++) {
-            pieces[piece] =
-                    LaneMemory.local(
-                            pools, ring.pieceAddress(slot, piece), ring.pieceLength(slot, piece));
+        for (int piece = 0; piece < ring.pieces(slot); piece++) {
+            payload.add(
+                    lane.local(ring, slot, piece, Access.LOCAL_WRITE),
+                    ring.pieceAddress(slot, piece),
+                    ring.pieceLength(slot, piece));
         }
-        payload(pieces);
     }
 
     private void refused() throws LaneFailure {
@@ -203,36 +212,46 @@ final class LaneInput {
                 "the peer refused a request");
     }
 
+    /** Takes payload that has come already; false if more of it is to come. */
+    private boolean takePayload(LaneOutput output) {
+        if (payload.left() > 0 && ahead.hasRemaining()) {
+            TcpRegion target = region;
+            if (target != null && !target.enter()) {
+                output.refuse(CompletionStatus.REMOTE_ACCESS);
+                return true;
+            }
+            try {
+                payload.take(ahead);
+            } finally {
+                if (target != null) {
+                    target.exit();
+                }
+            }
+        }
+        return payload.left() == 0;
+    }
+
     /** Ends a frame whose payload is there; false if it must wait. */
     private boolean finish(LaneOutput output) throws LaneFailure {
+        if (output.isRefusing()) {
+            return true;
+        }
         waitsForReceive = kind == Frame.WRITE_IMMEDIATE && !lane.hasReceive();
         if (waitsForReceive) {
             return false;
         }
         switch (kind) {
-            case Frame.WRITE -> output.carriedOut();
+            case Frame.WRITE -> output.wrote();
             case Frame.WRITE_IMMEDIATE -> {
                 lane.deliver(number);
-                output.carriedOut();
+                output.wrote();
             }
             case Frame.READ_DATA -> lane.sends().retireBefore(position + 1);
             default -> {}
         }
         isOpen = false;
-        pool = null;
+        region = null;
         return true;
-    }
-
-    /** Goes on to drop what comes, so that the refusal is not lost by a reset. */
-    private void refuse(LaneOutput output) {
-        output.refuse(CompletionStatus.REMOTE_ACCESS);
-        scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
-    }
-
-    private void payload(ByteBuffer... into) {
-        buffers = Arrays.copyOf(into, into.length + 1);
-        buffers[into.length] = head;
-        firstBuffer = 0;
     }
 
     /** The slot of the request that the frame answers. */

@@ -1,7 +1,5 @@
 package dev.verbena.tcp;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.WorkRequests;
 import java.io.IOException;
@@ -10,57 +8,77 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a lane sends: answers to the peer's requests, then requests of its own. Many of them go into
- * one gathering write, straight from the pools' memory. For the lane's thread alone.
+ * one gathering write. Short payload is copied beside its head; longer goes straight from the
+ * pools' memory. For the lane's thread alone.
+ *
+ * <p>Answers keep the order of the requests. A write that follows a read may be carried out before
+ * the read is answered, as the answer waits for the socket: whoever needs the bytes of before waits
+ * for the read.
  */
 final class LaneOutput {
-    private static final int FRAMES_A_WRITE = 64;
+    /** Heads and short payload of one write, and so what a lane takes of memory. */
+    static final int STAGING_BYTES = 1 << 16;
+
+    /** Up to this length a copy costs less than a buffer of its own in the gathering write. */
+    private static final int SHORT_BYTES = 1 << 11;
+
     private static final int BUFFERS_A_WRITE = 512;
     private static final long BYTES_A_WRITE = 1 << 20;
 
     /** A read of the peer that has not been answered. */
-    private record Read(long request, Pool pool, long address, int lengthBytes) {}
+    private record Read(long request, TcpRegion region, long address, int lengthBytes) {}
 
     private final TcpLane lane;
     private final SocketChannel channel;
-    private final ByteBuffer[] heads = new ByteBuffer[FRAMES_A_WRITE];
+    private final ByteBuffer staging;
+    private final int maxPieces;
 
     // The write that is under way.
-    private final List<ByteBuffer> filling = new ArrayList<>();
-    private ByteBuffer[] buffers = {};
+    private final ByteBuffer[] buffers;
+    private int bufferCount;
     private int firstBuffer;
-    private int frames;
+
+    /** Where in the staging begins what is in none of the buffers. */
+    private int stagedFrom;
+
     private long bytes;
 
-    /** Pools of its answers: they are not held by any transfer. */
-    private final List<Pool> answering = new ArrayList<>();
+    /** Regions of answers among them: no transfer of this side holds those. */
+    private final List<TcpRegion> answering = new ArrayList<>();
 
     // What the peer has asked, and been told.
     private final ArrayDeque<Read> reads = new ArrayDeque<>();
     private long carriedOut;
     private long told;
-    private @Nullable CompletionStatus refusal;
 
-    LaneOutput(TcpLane lane, SocketChannel channel) {
+    /** The request behind the last write that was carried out. */
+    private long behindLastWrite;
+
+    private boolean isRefusing;
+    private boolean owesRefusal;
+    private CompletionStatus refusal = CompletionStatus.REMOTE_ACCESS;
+
+    LaneOutput(TcpLane lane, SocketChannel channel, ByteBuffer staging) {
         this.lane = lane;
         this.channel = channel;
-        ByteBuffer all = ByteBuffer.allocateDirect(FRAMES_A_WRITE * Frame.BYTES);
-        for (int i = 0; i < FRAMES_A_WRITE; i++) {
-            heads[i] = all.slice(i * Frame.BYTES, Frame.BYTES);
-        }
+        this.staging = staging;
+        this.maxPieces = lane.options().sendSge();
+        // A request is added whole: a buffer for each piece, and what is staged before each.
+        this.buffers = new ByteBuffer[BUFFERS_A_WRITE + 2 * maxPieces + 1];
     }
 
-    /** Counts a request of the peer as carried out. */
-    void carriedOut() {
+    /** Counts a write of the peer as carried out. */
+    void wrote() {
         carriedOut++;
+        behindLastWrite = carriedOut;
     }
 
     /** Takes a read of the peer, which the answer carries out. */
-    void answer(Pool pool, long address, int lengthBytes) {
-        reads.add(new Read(carriedOut++, pool, address, lengthBytes));
+    void answer(TcpRegion region, long address, int lengthBytes) {
+        reads.add(new Read(carriedOut++, region, address, lengthBytes));
     }
 
     int unansweredReads() {
@@ -69,16 +87,24 @@ final class LaneOutput {
 
     /** Refuses the next request of the peer; the lane carries out nothing behind it. */
     void refuse(CompletionStatus status) {
+        isRefusing = true;
+        owesRefusal = true;
         refusal = status;
+    }
+
+    /** Whether a request was refused, so that nothing more of the peer's is taken. */
+    boolean isRefusing() {
+        return isRefusing;
     }
 
     /** Whether there is something to be sent that has not been put into a write. */
     boolean hasNews() {
         return bytes == 0
-                && (!reads.isEmpty()
-                        || told < carriedOut
-                        || refusal != null
-                        || lane.sends().hasUnsent());
+                && (!reads.isEmpty() || told < carriedOut || owesRefusal || hasRequests());
+    }
+
+    private boolean hasRequests() {
+        return !isRefusing && lane.sends().hasUnsent();
     }
 
     boolean waitsForSocket() {
@@ -94,75 +120,91 @@ final class LaneOutput {
     }
 
     private void fill() throws LaneFailure {
-        filling.clear();
-        answering.clear();
-        frames = 0;
-        AddressMap<Pool> pools = lane.pools();
-        while (frames < FRAMES_A_WRITE
-                && filling.size() < BUFFERS_A_WRITE
-                && bytes < BYTES_A_WRITE
-                && add(pools)) {
-            frames++;
-        }
-        buffers = filling.toArray(ByteBuffer[]::new);
+        staging.clear();
+        stagedFrom = 0;
+        bufferCount = 0;
         firstBuffer = 0;
+        answering.clear();
+        while (staging.remaining() >= Frame.BYTES
+                && bufferCount < BUFFERS_A_WRITE
+                && bytes < BYTES_A_WRITE
+                && add()) {}
+        endStaged();
     }
 
     /** Adds the next frame, if there is one. */
-    private boolean add(AddressMap<Pool> pools) throws LaneFailure {
+    private boolean add() throws LaneFailure {
         Read read = reads.peek();
         long known = read == null ? carriedOut : read.request;
         if (told < known) {
             told = known;
             addHead(Frame.DONE, 0, known, 0, 0);
         } else if (read != null) {
-            reads.remove();
-            told = read.request + 1;
             addAnswer(read);
-        } else if (refusal != null) {
+        } else if (owesRefusal) {
+            owesRefusal = false;
             addHead(Frame.REFUSED, 0, carriedOut, 0, refusal.number());
-            refusal = null;
             // All that went before is sent: nothing touches this side's memory any more.
             lane.refused();
-        } else if (lane.sends().hasUnsent()) {
-            addRequest(pools, lane.sends().send());
+        } else if (hasRequests()) {
+            addRequest(lane.sends().send());
         } else {
             return false;
         }
         return true;
     }
 
-    private void addAnswer(Read read) throws LaneFailure {
-        addHead(Frame.READ_DATA, 0, read.request, read.lengthBytes, 0);
-        if (read.lengthBytes == 0) {
+    private void addAnswer(Read read) {
+        if (!read.region.enter()) {
+            refuseRead(read);
             return;
         }
-        if (!LaneMemory.hold(read.pool)) {
-            throw closedWhileRead(read.pool);
-        }
         try {
-            addPayload(LaneMemory.view(read.pool, read.address, read.lengthBytes));
+            addHead(Frame.READ_DATA, 0, read.request, read.lengthBytes, 0);
+            if (addPayload(read.region, read.address, read.lengthBytes)) {
+                answering.add(read.region);
+            }
         } finally {
-            read.pool.release();
+            read.region.exit();
         }
-        answering.add(read.pool);
+        reads.remove();
+        told = read.request + 1;
     }
 
-    private void addRequest(AddressMap<Pool> pools, int slot) throws LaneFailure {
+    /**
+     * Refuses a read whose region has been closed since it was taken. If the peer's writes behind
+     * it have been carried out, the status must not say that nothing was.
+     */
+    private void refuseRead(Read read) {
+        refuse(
+                behindLastWrite > read.request
+                        ? CompletionStatus.REMOTE_ABORT
+                        : CompletionStatus.REMOTE_ACCESS);
+        reads.clear();
+        carriedOut = read.request;
+    }
+
+    private void addRequest(int slot) throws LaneFailure {
         WorkRequests ring = lane.sends().ring();
-        int length = length(ring, slot);
-        boolean reading = ring.operation(slot) == WorkRequests.Operation.READ;
-        boolean immediate = ring.operation(slot) == WorkRequests.Operation.WRITE_WITH_IMMEDIATE;
+        WorkRequests.Operation operation = ring.operation(slot);
+        byte kind =
+                switch (operation) {
+                    case READ -> Frame.READ;
+                    case WRITE -> Frame.WRITE;
+                    case WRITE_WITH_IMMEDIATE -> Frame.WRITE_IMMEDIATE;
+                };
         addHead(
-                reading ? Frame.READ : immediate ? Frame.WRITE_IMMEDIATE : Frame.WRITE,
+                kind,
                 ring.remoteKey(slot),
                 ring.remoteAddress(slot),
-                length,
-                immediate ? ring.immediate(slot) : 0);
-        for (int piece = 0; !reading && piece < ring.pieces(slot); piece++) {
+                length(ring, slot),
+                kind == Frame.WRITE_IMMEDIATE ? ring.immediate(slot) : 0);
+        int pieces = kind == Frame.READ ? 0 : ring.pieces(slot);
+        for (int piece = 0; piece < pieces; piece++) {
             addPayload(
-                    LaneMemory.local(
-                            pools, ring.pieceAddress(slot, piece), ring.pieceLength(slot, piece)));
+                    lane.local(ring, slot, piece, null),
+                    ring.pieceAddress(slot, piece),
+                    ring.pieceLength(slot, piece));
         }
     }
 
@@ -176,39 +218,50 @@ final class LaneOutput {
     }
 
     private void addHead(byte kind, int key, long position, int length, int number) {
-        ByteBuffer head = heads[frames];
-        Frame.fill(head, kind, key, position, length, number);
-        addPayload(head);
+        Frame.put(staging, kind, key, position, length, number);
+        bytes += Frame.BYTES;
     }
 
-    private void addPayload(ByteBuffer buffer) {
-        filling.add(buffer);
-        bytes += buffer.remaining();
+    /** Adds payload; gives whether it is sent from where it is, rather than from a copy. */
+    private boolean addPayload(TcpRegion region, long address, int length) {
+        bytes += length;
+        if (length <= SHORT_BYTES && length <= staging.remaining()) {
+            region.get(address, staging, length);
+            return false;
+        }
+        endStaged();
+        buffers[bufferCount++] = region.view(address, length);
+        return true;
+    }
+
+    private void endStaged() {
+        int end = staging.position();
+        if (end > stagedFrom) {
+            buffers[bufferCount++] = staging.slice(stagedFrom, end - stagedFrom);
+            stagedFrom = end;
+        }
     }
 
     private boolean write() throws IOException, LaneFailure {
-        int held = 0;
+        int entered = 0;
         long written;
         try {
-            for (Pool pool : answering) {
-                if (!LaneMemory.hold(pool)) {
-                    throw closedWhileRead(pool);
+            for (TcpRegion region : answering) {
+                if (!region.enter()) {
+                    throw new LaneFailure(
+                            CompletionStatus.FLUSHED,
+                            "a pool was closed while the peer read from it");
                 }
-                held++;
+                entered++;
             }
-            written = channel.write(buffers, firstBuffer, buffers.length - firstBuffer);
+            written = channel.write(buffers, firstBuffer, bufferCount - firstBuffer);
         } finally {
-            answering.subList(0, held).forEach(Pool::release);
+            answering.subList(0, entered).forEach(TcpRegion::exit);
         }
         bytes -= written;
-        while (firstBuffer < buffers.length && !buffers[firstBuffer].hasRemaining()) {
+        while (firstBuffer < bufferCount && !buffers[firstBuffer].hasRemaining()) {
             firstBuffer++;
         }
         return written > 0;
-    }
-
-    private LaneFailure closedWhileRead(Pool pool) {
-        return new LaneFailure(
-                CompletionStatus.FLUSHED, pool + " was closed while the peer read from it");
     }
 }

@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 
 /**
- * What a data connection shows to be let in: 128 random bits that the listening side has told the
- * other over the control connection.
+ * What a data connection shows to be let in: 128 random bits, drawn by the side that connects and
+ * told to the listening side over the control connection, which may be encrypted.
  *
  * @param high the first 64 bits
  * @param low the last 64 bits

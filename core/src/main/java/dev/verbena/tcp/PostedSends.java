@@ -65,17 +65,33 @@ final class PostedSends {
 
     /** Completes all before a request. */
     void retireBefore(long request) {
+        WorkRequests requests = ring();
         for (long i = done; i < request; i++) {
             int slot = slot(i);
-            if (ring().isSignaled(slot)) {
-                completions.add(ring().workRequestId(slot), CompletionStatus.SUCCESS);
-            }
+            boolean signaled = requests.isSignaled(slot);
+            long identity = requests.workRequestId(slot);
+            // First: who sees the completion may post to its place.
             done = i + 1;
+            if (signaled) {
+                completions.add(identity, CompletionStatus.SUCCESS);
+            }
         }
     }
 
-    /** Completes all that are outstanding: the first with a status, the others as flushed. */
-    void flush(CompletionStatus first) {
+    /** Completes a chain as flushed that is not to be posted any more. */
+    void flushUnposted(WorkRequests requests, int firstSlot, int count) {
+        for (int i = 0; i < count; i++) {
+            int slot = (firstSlot + i) & (requests.capacity() - 1);
+            completions.add(requests.workRequestId(slot), CompletionStatus.FLUSHED);
+        }
+    }
+
+    /**
+     * Completes all that are outstanding: the first with a status, the others as flushed. False if
+     * there were none.
+     */
+    boolean flush(CompletionStatus first) {
+        boolean some = done < posted;
         CompletionStatus status = first;
         for (long i = done; i < posted; i++) {
             completions.add(ring().workRequestId(slot(i)), status);
@@ -83,5 +99,6 @@ final class PostedSends {
         }
         done = posted;
         sent = posted;
+        return some;
     }
 }

@@ -1,36 +1,45 @@
 package dev.verbena.tcp;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
  * Where the data connections of a listening node come in. Each shows a token first; one that is not
- * expected, or takes too long to show it, is dropped.
+ * expected, or takes too long to show it, is dropped. There is room for so many that have yet to
+ * show theirs; one more drops the oldest of them, which is the one that has had the most time: so
+ * strangers who say nothing keep nobody out.
  *
  * <p>Life: {@link #open}; {@link #expect} a lane; {@link #close}. Safe for use by several threads.
  */
 public final class TcpDoor implements AutoCloseable {
     private static final Logger LOG = System.getLogger(TcpDoor.class.getName());
 
-    /** Strangers may hold so many connections open for as long as the deadline. */
-    private static final int MAX_GREETINGS = 256;
+    /** Connections that may have shown no token yet. */
+    static final int MAX_GREETINGS = 256;
+
+    /** All peers may come at once, with several lanes each. */
+    private static final int BACKLOG = 1024;
+
+    private static final long ACCEPT_PAUSE_MILLIS = 100;
 
     private final ServerSocketChannel server;
     private final long deadlineMillis;
     private final Map<LaneToken, TcpLane> expected = new ConcurrentHashMap<>();
-    private final Semaphore greetings = new Semaphore(MAX_GREETINGS);
+
+    /** Those that have shown no token yet, oldest first. Guarded by itself. */
+    private final ArrayDeque<SocketChannel> greetings = new ArrayDeque<>();
 
     private TcpDoor(ServerSocketChannel server, Duration deadline) {
         this.server = server;
@@ -48,10 +57,13 @@ public final class TcpDoor implements AutoCloseable {
     public static TcpDoor open(InetAddress address, Duration deadline) throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open();
         try {
-            server.bind(new InetSocketAddress(address, 0));
-        } catch (IOException | RuntimeException failure) {
+            server.bind(new InetSocketAddress(address, 0), BACKLOG);
+        } catch (IOException failure) {
             server.close();
-            throw failure;
+            throw new IOException(
+                    "cannot listen for data connections on %s: %s"
+                            .formatted(address.getHostAddress(), failure.getMessage()),
+                    failure);
         }
         TcpDoor door = new TcpDoor(server, deadline);
         Thread.ofVirtual().name("verbena-tcp-door").start(door::accept);
@@ -87,30 +99,32 @@ public final class TcpDoor implements AutoCloseable {
     }
 
     /**
-     * Connects to a door.
+     * Connects a channel to a door.
      *
-     * @param address where it is
-     * @param token to be shown
-     * @param timeout longest wait
-     * @return the connection
+     * @param channel new, and closed by the caller
      * @throws IOException if it cannot be reached in time
      */
-    public static SocketChannel knock(InetSocketAddress address, LaneToken token, Duration timeout)
+    static void knock(
+            SocketChannel channel, InetSocketAddress door, LaneToken token, Duration timeout)
             throws IOException {
-        SocketChannel channel = SocketChannel.open();
         try {
             int millis = Math.clamp(TimeUnit.MILLISECONDS.convert(timeout), 1, 1 << 30);
-            channel.socket().connect(address, millis);
+            channel.socket().connect(door, millis);
             ByteBuffer greeting = ByteBuffer.allocate(LaneToken.BYTES);
             token.put(greeting);
             greeting.flip();
             while (greeting.hasRemaining()) {
                 channel.write(greeting);
             }
-            return channel;
-        } catch (IOException | RuntimeException failure) {
-            channel.close();
-            throw failure;
+        } catch (IOException failure) {
+            throw new IOException(
+                    "cannot open a data connection to %s:%d, which the peer listens on: %s; is the"
+                                    .formatted(
+                                            door.getAddress().getHostAddress(),
+                                            door.getPort(),
+                                            failure.getMessage())
+                            + " port open to this host?",
+                    failure);
         }
     }
 
@@ -123,40 +137,63 @@ public final class TcpDoor implements AutoCloseable {
         } catch (IOException failure) {
             LOG.log(Level.DEBUG, "closing the door", failure);
         }
+        synchronized (greetings) {
+            greetings.forEach(TcpDoor::closeQuietly);
+        }
     }
 
     private void accept() {
         while (server.isOpen()) {
             try {
                 SocketChannel channel = server.accept();
-                if (greetings.tryAcquire()) {
-                    Thread.ofVirtual().name("verbena-tcp-greet").start(() -> greet(channel));
-                } else {
-                    channel.close();
+                admit(channel);
+                Thread.ofVirtual().name("verbena-tcp-greet").start(() -> greet(channel));
+            } catch (Throwable failure) {
+                if (server.isOpen()) {
+                    // Out of file handles or memory, as a rule, which may pass; and without this
+                    // thread the node would be deaf.
+                    LOG.log(Level.WARNING, "accepting a data connection failed", failure);
+                    pause();
                 }
-            } catch (ClosedChannelException closed) {
-                return;
-            } catch (IOException failure) {
-                // Such as no file descriptor left: it may pass.
-                LOG.log(Level.WARNING, "accepting a data connection failed", failure);
-                pause();
             }
+        }
+    }
+
+    private void admit(SocketChannel channel) {
+        SocketChannel oldest = null;
+        synchronized (greetings) {
+            if (greetings.size() == MAX_GREETINGS) {
+                oldest = greetings.remove();
+            }
+            greetings.add(channel);
+        }
+        if (oldest != null) {
+            closeQuietly(oldest);
+        }
+        if (!server.isOpen()) {
+            closeQuietly(channel);
         }
     }
 
     private void greet(SocketChannel channel) {
         try {
-            TcpLane lane = expected.remove(readToken(channel));
+            LaneToken token = readToken(channel);
+            TcpLane lane = greeted(channel) ? expected.remove(token) : null;
             if (lane == null) {
-                channel.close();
-            } else {
-                lane.connect(channel);
+                throw new IOException("nobody expects its token");
             }
-        } catch (IOException | RuntimeException failure) {
+            lane.connect(channel);
+        } catch (IOException | RuntimeException | Error failure) {
             LOG.log(Level.DEBUG, "a data connection was dropped", failure);
+            greeted(channel);
             closeQuietly(channel);
-        } finally {
-            greetings.release();
+        }
+    }
+
+    /** Counts a connection as greeted; false if it had been dropped. */
+    private boolean greeted(SocketChannel channel) {
+        synchronized (greetings) {
+            return greetings.remove(channel);
         }
     }
 
@@ -176,7 +213,7 @@ public final class TcpDoor implements AutoCloseable {
             ByteBuffer greeting = ByteBuffer.allocate(LaneToken.BYTES);
             while (greeting.hasRemaining()) {
                 if (channel.read(greeting) < 0) {
-                    throw new IOException("closed before its token");
+                    throw new EOFException("closed before its token");
                 }
             }
             greeting.flip();
@@ -188,7 +225,7 @@ public final class TcpDoor implements AutoCloseable {
 
     private static void pause() {
         try {
-            Thread.sleep(100);
+            Thread.sleep(ACCEPT_PAUSE_MILLIS);
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
         }

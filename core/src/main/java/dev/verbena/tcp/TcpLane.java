@@ -1,8 +1,7 @@
 package dev.verbena.tcp;
 
 import dev.verbena.bindings.Errno;
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
+import dev.verbena.verbs.Access;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.QueuePairOptions;
@@ -12,15 +11,18 @@ import dev.verbena.verbs.WorkRequests;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,17 +36,29 @@ import org.jspecify.annotations.Nullable;
  *   unconnected --connect--&gt; running --failure, stop, close--&gt; stopped: all is flushed
  * </pre>
  *
+ * <p>A platform thread, as it copies for most of its life: copies would keep the carriers of
+ * virtual threads from everybody else.
+ *
  * <p>Life: make, {@link #connect}, post, {@link #close}. Safe for use as {@link Endpoint} says.
  */
 public final class TcpLane implements Endpoint {
     private static final Logger LOG = System.getLogger(TcpLane.class.getName());
 
+    /**
+     * Reads that the peer may have outstanding: as many as the largest send queue holds. It is not
+     * this side's to choose, and the lane must take what follows them, as two lanes that each wait
+     * with that until their answers are sent would wait for each other.
+     */
+    static final int MAX_READS = 1 << 16;
+
     private final String name;
     private final QueuePairOptions options;
     private final TcpCompletions completions;
-    private final Supplier<AddressMap<Pool>> pools;
+    private final TcpRegions regions;
     private final PostedSends sends;
-    private final CountDownLatch connected = new CountDownLatch(1);
+
+    /** Open once it is connected, or never will be. */
+    private final CountDownLatch settled = new CountDownLatch(1);
 
     /** Guards the turn to stopped, and what is flushed by it. */
     private final Object lock = new Object();
@@ -60,7 +74,10 @@ public final class TcpLane implements Endpoint {
     private boolean isClosed;
     private int postErrno;
     private @Nullable Thread thread;
-    private @Nullable Selector selector;
+    private volatile @Nullable Selector selector;
+
+    /** On its way to the peer. */
+    private @Nullable SocketChannel connecting;
 
     /**
      * Makes a lane that is not connected; what is posted waits until it is.
@@ -68,55 +85,108 @@ public final class TcpLane implements Endpoint {
      * @param name for messages and the thread
      * @param options how much may be posted
      * @param completions where work requests complete
-     * @param pools this side's pools, looked at anew for each access
+     * @param regions this side's memory, for its own requests and the peer's
      */
     public TcpLane(
-            String name,
-            QueuePairOptions options,
-            TcpCompletions completions,
-            Supplier<AddressMap<Pool>> pools) {
+            String name, QueuePairOptions options, TcpCompletions completions, TcpRegions regions) {
         this.name = name;
         this.options = options;
         this.completions = completions;
-        this.pools = pools;
+        this.regions = regions;
         this.sends = new PostedSends(completions, options.sendRequests());
     }
 
     /**
-     * Takes a connection and starts to use it. Once; what comes too late is closed.
+     * Connects to the door of a lane that expects a token, and starts to use the connection. Once;
+     * {@link #breakOff} and {@link #close} break it off.
      *
-     * @param channel to another lane, as long as this one lives
-     * @throws IOException if it cannot be used
+     * @param door address of the {@link TcpDoor}
+     * @param token what to show there
+     * @param timeout longest wait
+     * @throws IOException if it cannot be reached in time, or the lane was stopped meanwhile
      */
-    public void connect(SocketChannel channel) throws IOException {
+    public void connect(InetSocketAddress door, LaneToken token, Duration timeout)
+            throws IOException {
+        SocketChannel channel = SocketChannel.open();
+        try {
+            synchronized (lock) {
+                requireUnsettled();
+                connecting = channel;
+            }
+            TcpDoor.knock(channel, door, token, timeout);
+            connect(channel);
+        } catch (IOException | RuntimeException failure) {
+            TcpDoor.closeQuietly(channel);
+            throw failure;
+        } finally {
+            synchronized (lock) {
+                connecting = null;
+            }
+        }
+    }
+
+    /**
+     * Takes a connection and starts to use it. Once.
+     *
+     * @param channel to another lane, as long as this one lives; if this throws, the caller's to
+     *     close
+     * @throws IOException if it cannot be used, or the lane was stopped before
+     */
+    void connect(SocketChannel channel) throws IOException {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         Selector made = Selector.open();
-        synchronized (lock) {
-            if (!isStopped && thread == null) {
+        try {
+            Thread starting =
+                    Thread.ofPlatform()
+                            .daemon()
+                            .name("verbena-" + name)
+                            .unstarted(() -> run(channel, made));
+            synchronized (lock) {
+                requireUnsettled();
+                starting.start();
                 selector = made;
-                thread =
-                        Thread.ofPlatform()
-                                .daemon()
-                                .name("verbena-" + name)
-                                .start(() -> run(channel, made));
-                connected.countDown();
-                return;
+                thread = starting;
             }
+        } catch (IOException | RuntimeException | Error failure) {
+            made.close();
+            throw failure;
         }
-        made.close();
-        channel.close();
+        settled.countDown();
+    }
+
+    private void requireUnsettled() throws IOException {
+        if (isStopping || thread != null) {
+            throw new IOException(this + (isStopping ? " was stopped" : " is connected already"));
+        }
     }
 
     /**
      * Waits for the connection.
      *
      * @param nanos longest wait
-     * @return true if it has one
+     * @return true if it has one; false if the time is up, or the lane was stopped before
      * @throws InterruptedException if this thread is interrupted
      */
     public boolean awaitConnected(long nanos) throws InterruptedException {
-        return connected.await(nanos, TimeUnit.NANOSECONDS);
+        if (!settled.await(nanos, TimeUnit.NANOSECONDS)) {
+            return false;
+        }
+        synchronized (lock) {
+            return thread != null;
+        }
+    }
+
+    /**
+     * Breaks off connecting, or waiting for it, on another thread. Nothing once it is connected.
+     */
+    public void breakOff() {
+        synchronized (lock) {
+            if (thread == null) {
+                settleStopped();
+                stopped(CompletionStatus.FLUSHED);
+            }
+        }
     }
 
     @Override
@@ -131,12 +201,19 @@ public final class TcpLane implements Endpoint {
             throw new IllegalArgumentException(
                     "a chain has 1.." + requests.capacity() + " slots, not " + count);
         }
-        int taken;
+        if (requests.maxSge() > options.sendSge()) {
+            throw new IllegalArgumentException(
+                    "%s takes %d pieces in a work request, and the ring has up to %d"
+                            .formatted(this, options.sendSge(), requests.maxSge()));
+        }
+        int taken = count;
         synchronized (lock) {
             requireOpen();
-            taken = sends.post(requests, firstSlot, count);
             if (isStopped) {
-                sends.flush(CompletionStatus.FLUSHED);
+                // Not through the queue, which the thread may still look at.
+                sends.flushUnposted(requests, firstSlot, count);
+            } else {
+                taken = sends.post(requests, firstSlot, count);
             }
         }
         postErrno = taken == count ? 0 : Errno.ENOMEM;
@@ -174,7 +251,7 @@ public final class TcpLane implements Endpoint {
     public void stop() {
         synchronized (lock) {
             requireOpen();
-            isStopping = true;
+            settleStopped();
             if (thread == null) {
                 stopped(CompletionStatus.FLUSHED);
             }
@@ -188,7 +265,7 @@ public final class TcpLane implements Endpoint {
         Thread running;
         synchronized (lock) {
             isClosed = true;
-            isStopping = true;
+            settleStopped();
             isStopped |= thread == null;
             running = thread;
         }
@@ -217,12 +294,30 @@ public final class TcpLane implements Endpoint {
         return sends;
     }
 
-    AddressMap<Pool> pools() {
-        return pools.get();
+    TcpRegions regions() {
+        return regions;
     }
 
-    int maxReads() {
-        return options.sendRequests();
+    /**
+     * The region of a piece of a request of this side, whose transfer holds it.
+     *
+     * @param access what it must allow beyond being read
+     * @throws LaneFailure if it is not one
+     */
+    TcpRegion local(WorkRequests ring, int slot, int piece, @Nullable Access access)
+            throws LaneFailure {
+        long address = ring.pieceAddress(slot, piece);
+        int length = ring.pieceLength(slot, piece);
+        TcpRegion region = regions.find(ring.pieceKey(slot, piece));
+        if (region == null
+                || !region.covers(address, length)
+                || (access != null && !region.grants(access, address, length))) {
+            throw new LaneFailure(
+                    CompletionStatus.LOCAL_PROTECTION,
+                    "0x%x+%d is in no pool of this side, or in one that cannot be written"
+                            .formatted(address, length));
+        }
+        return region;
     }
 
     boolean hasReceive() {
@@ -250,9 +345,12 @@ public final class TcpLane implements Endpoint {
     private void run(SocketChannel channel, Selector sleeping) {
         CompletionStatus end = CompletionStatus.FLUSHED;
         try (channel;
-                sleeping) {
+                sleeping;
+                Arena arena = Arena.ofConfined()) {
             SelectionKey key = channel.register(sleeping, 0);
-            turns(new LaneOutput(this, channel), new LaneInput(this, channel), key);
+            ByteBuffer staging = arena.allocate(LaneOutput.STAGING_BYTES).asByteBuffer();
+            ByteBuffer ahead = arena.allocate(LaneInput.AHEAD_BYTES).asByteBuffer();
+            turns(new LaneOutput(this, channel, staging), new LaneInput(this, channel, ahead), key);
         } catch (LaneFailure failure) {
             end = failure.status();
             LOG.log(Level.DEBUG, () -> this + ": " + failure.getMessage());
@@ -291,15 +389,30 @@ public final class TcpLane implements Endpoint {
         }
     }
 
-    /** Flushes all that is outstanding, once. With the lock. */
+    /**
+     * Flushes all that is outstanding, once: the first with a status that says why. With the lock.
+     */
     private void stopped(CompletionStatus first) {
         if (isStopped) {
             return;
         }
         isStopped = true;
         if (!isClosed) {
-            sends.flush(first);
+            boolean told = sends.flush(first);
+            Long receive = told ? null : receives.poll();
+            if (receive != null) {
+                completions.add(receive, first);
+            }
             flushReceives();
+        }
+    }
+
+    /** Ends what is on its way to a connection, or keeps it from beginning. With the lock. */
+    private void settleStopped() {
+        isStopping = true;
+        settled.countDown();
+        if (connecting != null) {
+            TcpDoor.closeQuietly(connecting);
         }
     }
 

@@ -1,12 +1,9 @@
 package dev.verbena.transfer;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.memory.RegionSource;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.CompletionEvents;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** What a node stands on: an RDMA device, or TCP. Makes the links to its peers. */
@@ -29,12 +26,11 @@ interface Fabric extends AutoCloseable {
     /**
      * Makes this side's end of a link.
      *
-     * @param pools this node's pools, for transports that look them up themselves
      * @param peer what the other side has said, on the side that listens; null on the side that
      *     connects
      * @throws IllegalStateException if it cannot be reached, or is on another transport
      */
-    Link link(Supplier<AddressMap<Pool>> pools, @Nullable Hello peer);
+    Link link(@Nullable Hello peer);
 
     /** Closes all of it, even where a part fails. */
     @Override

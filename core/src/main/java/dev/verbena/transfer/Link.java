@@ -34,6 +34,12 @@ interface Link extends AutoCloseable {
      */
     void awaitConnected() throws IOException;
 
+    /**
+     * Makes connecting, and waiting for it, end soon with an exception: for another thread, that
+     * closes the node meanwhile.
+     */
+    void breakOff();
+
     /** Whether one of the queue pairs has this number at the device. */
     boolean has(int queuePairNumber);
 

@@ -269,7 +269,7 @@ public final class Node implements AutoCloseable {
                 joinings.add(this);
             }
             try {
-                link = fabric.link(registry::addressMap, peer);
+                link = fabric.link(peer);
             } catch (RuntimeException failure) {
                 leave();
                 throw failure;

@@ -347,7 +347,7 @@ final class PosterQueues {
 
     private void takeReceive(int queue, int index, CompletionStatus status) {
         if (status != CompletionStatus.SUCCESS) {
-            // Receives are only flushed, by a queue pair that has stopped.
+            // By a queue pair that has stopped; over TCP the first says why, if no send does.
             String message = "the queue pair stopped: " + status.explanation();
             stop(FailureReason.PEER_LOST, message, null);
             return;

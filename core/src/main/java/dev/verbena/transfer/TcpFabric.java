@@ -1,7 +1,5 @@
 package dev.verbena.transfer;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.memory.RegionSource;
 import dev.verbena.tcp.TcpDoor;
 import dev.verbena.tcp.TcpEvents;
@@ -11,7 +9,6 @@ import dev.verbena.verbs.CompletionEvents;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** TCP, for a node without RDMA. */
@@ -65,14 +62,14 @@ final class TcpFabric implements Fabric {
     }
 
     @Override
-    public Link link(Supplier<AddressMap<Pool>> pools, @Nullable Hello peer) {
+    public Link link(@Nullable Hello peer) {
         if (peer == null) {
-            return TcpLink.connecting(options, events, pools);
+            return TcpLink.connecting(options, events, regions);
         }
         if (door == null) {
             throw new IllegalStateException("this node does not listen");
         }
-        return TcpLink.listening(options, events, pools, door, peer(peer));
+        return TcpLink.listening(options, events, regions, door, peer(peer));
     }
 
     /** What a peer has said of its end. */

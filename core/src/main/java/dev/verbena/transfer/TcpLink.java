@@ -1,12 +1,11 @@
 package dev.verbena.transfer;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.tcp.LaneToken;
 import dev.verbena.tcp.TcpCompletions;
 import dev.verbena.tcp.TcpDoor;
 import dev.verbena.tcp.TcpEvents;
 import dev.verbena.tcp.TcpLane;
+import dev.verbena.tcp.TcpRegions;
 import dev.verbena.verbs.QueuePairOptions;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -15,7 +14,8 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -28,13 +28,16 @@ final class TcpLink implements Link {
     private final Duration deadline;
     private final @Nullable TcpDoor door;
     private final TcpCompletions completions;
-    private final List<TcpLane> lanes = new ArrayList<>();
+
+    /** Another thread may break them off while this one connects. */
+    private final List<TcpLane> lanes = new CopyOnWriteArrayList<>();
+
     private final List<LaneToken> tokens;
 
     private TcpLink(
             NodeOptions options,
             TcpEvents events,
-            Supplier<AddressMap<Pool>> pools,
+            TcpRegions regions,
             @Nullable TcpDoor door,
             List<LaneToken> tokens) {
         this.options = options.poster();
@@ -51,27 +54,26 @@ final class TcpLink implements Link {
                         this.options.receiveRequests(),
                         1);
         for (int i = 0; i < tokens.size(); i++) {
-            lanes.add(new TcpLane(options.name() + "-" + i, size, completions, pools));
+            lanes.add(new TcpLane(options.name() + "-" + i, size, completions, regions));
         }
     }
 
     /** The end that connects. */
-    static TcpLink connecting(
-            NodeOptions options, TcpEvents events, Supplier<AddressMap<Pool>> pools) {
+    static TcpLink connecting(NodeOptions options, TcpEvents events, TcpRegions regions) {
         List<LaneToken> tokens =
                 Stream.generate(LaneToken::random).limit(options.queuePairs()).toList();
-        return new TcpLink(options, events, pools, null, tokens);
+        return new TcpLink(options, events, regions, null, tokens);
     }
 
     /** The end that listens, of as many lanes as both sides want. */
     static TcpLink listening(
             NodeOptions options,
             TcpEvents events,
-            Supplier<AddressMap<Pool>> pools,
+            TcpRegions regions,
             TcpDoor door,
             Hello.Tcp peer) {
         int count = Math.min(options.queuePairs(), peer.lanes().size());
-        return new TcpLink(options, events, pools, door, peer.lanes().subList(0, count));
+        return new TcpLink(options, events, regions, door, peer.lanes().subList(0, count));
     }
 
     @Override
@@ -100,7 +102,7 @@ final class TcpLink implements Link {
                     door.expect(tokens.get(i), lanes.get(i));
                 } else {
                     InetSocketAddress address = new InetSocketAddress(host, peer.port());
-                    lanes.get(i).connect(TcpDoor.knock(address, tokens.get(i), deadline));
+                    lanes.get(i).connect(address, tokens.get(i), deadline);
                 }
             }
         } catch (IOException | RuntimeException failure) {
@@ -117,13 +119,22 @@ final class TcpLink implements Link {
             for (TcpLane lane : lanes) {
                 if (!lane.awaitConnected(end - System.nanoTime())) {
                     throw new IOException(
-                            "the peer did not open its data connections within " + deadline);
+                            "the peer did not open its data connections within "
+                                    + deadline
+                                    + ": is port "
+                                    + Objects.requireNonNull(door).port()
+                                    + " of this host open to it?");
                 }
             }
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
             throw new InterruptedIOException("interrupted while the peer connected");
         }
+    }
+
+    @Override
+    public void breakOff() {
+        lanes.forEach(TcpLane::breakOff);
     }
 
     @Override
@@ -136,7 +147,8 @@ final class TcpLink implements Link {
         if (door != null) {
             tokens.forEach(door::forget);
         }
-        lanes.forEach(TcpLane::close);
-        completions.close();
+        Closing closing = new Closing();
+        lanes.forEach(lane -> closing.then(lane::close));
+        closing.then(completions::close).end();
     }
 }

@@ -1,7 +1,5 @@
 package dev.verbena.transfer;
 
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.Pool;
 import dev.verbena.memory.RegionSource;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEvents;
@@ -17,7 +15,6 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A port of an RDMA device, opened for a node. */
@@ -132,7 +129,7 @@ final class VerbsFabric implements Fabric {
     }
 
     @Override
-    public VerbsLink link(Supplier<AddressMap<Pool>> pools, @Nullable Hello peer) {
+    public VerbsLink link(@Nullable Hello peer) {
         return new VerbsLink(this, options, chooseGid(peer));
     }
 

@@ -136,6 +136,10 @@ final class VerbsLink implements Link {
     @Override
     public void awaitConnected() {}
 
+    /** No change of a queue pair's state waits for a peer. */
+    @Override
+    public void breakOff() {}
+
     private void connect(
             QueuePair pair, Hello.Endpoint own, Hello.Endpoint partner, Hello.Rdma peer) {
         int mtu = fabric.portAttributes().activeMtuBytes();
@@ -170,7 +174,8 @@ final class VerbsLink implements Link {
 
     @Override
     public void close() {
-        queuePairs.forEach(QueuePair::close);
-        completionQueue.close();
+        Closing closing = new Closing();
+        queuePairs.forEach(pair -> closing.then(pair::close));
+        closing.then(completionQueue::close).end();
     }
 }

@@ -310,6 +310,19 @@ public final class WorkRequests implements AutoCloseable {
         return entries.get(INT, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_LENGTH);
     }
 
+    /**
+     * Gives the key of a piece.
+     *
+     * @param slot which slot
+     * @param entry which of its entries, from 0
+     * @return lkey that covers it
+     * @throws IndexOutOfBoundsException if there is no such slot or entry
+     * @throws IllegalStateException if the ring is closed
+     */
+    public int pieceKey(int slot, int entry) {
+        return entries.get(INT, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_KEY);
+    }
+
     /** Frees the ring, once a post under way has ended. Does nothing if done already. */
     @Override
     public void close() {
