@@ -27,14 +27,18 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * This process on the RDMA network: a device, its registered memory, and the peers it is connected
- * to.
+ * This process among others: an RDMA device or TCP, the registered memory, and the peers it is
+ * connected to.
  *
  * <p>Life: {@link #open}; register pools; {@link #connect}, or listen and be connected to; {@link
  * #close}, which closes peers and pools. Safe for use by several threads.
  *
  * <p>A node has one thread that makes progress for all peers and one for the device's events, both
- * daemons, and one virtual thread a control connection.
+ * daemons, and two virtual threads a control connection. Over TCP each queue pair has a daemon, and
+ * there are no events of a device.
+ *
+ * <p>Listeners are called without a lock of this library held. What one throws is logged and
+ * changes nothing, but for a {@link MessageListener}.
  */
 public final class Node implements AutoCloseable {
     private static final Logger LOG = System.getLogger(Node.class.getName());
@@ -195,8 +199,11 @@ public final class Node implements AutoCloseable {
      *
      * @param address of its control connection
      * @return the peer, connected
-     * @throws IOException if it cannot be reached, is no node of Verbena, or refuses, in its words
-     * @throws IllegalStateException if the node is closed, or no GID of this side reaches the peer
+     * @throws IOException if it cannot be reached, by the control connection or those for data; if
+     *     it is no node of Verbena, or of another version; or if it refuses, in its words, as where
+     *     it is on another transport
+     * @throws IllegalStateException if the node is closed, the peer is on another transport or
+     *     network, or no GID of this side reaches the peer
      * @throws VerbsException if the device refuses, as when the GIDs cannot reach each other
      */
     public Peer connect(InetSocketAddress address) throws IOException {
@@ -204,10 +211,11 @@ public final class Node implements AutoCloseable {
         ControlConnection connection = ControlConnection.connect(address, options.control());
         try {
             try (Joining joining = new Joining(connection, null)) {
-                connection.send(ControlFrame.HELLO, hello(joining.link).encode());
-                Peer peer = joining.join(welcome(connection), connection);
+                connection.send(ControlFrame.HELLO, hello(joining.link()).encode());
+                joining.join(welcome(connection), connection);
                 connection.send(ControlFrame.READY, new byte[0]);
-                joining.admit();
+                Peer peer = joining.admit();
+                tellOf(peer);
                 return peer;
             }
         } catch (IOException | RuntimeException failure) {
@@ -221,10 +229,13 @@ public final class Node implements AutoCloseable {
         requireOpen();
         try (Joining joining = new Joining(connection, hello)) {
             joining.join(hello, connection);
-            connection.send(ControlFrame.WELCOME, hello(joining.link).encode());
+            connection.send(ControlFrame.WELCOME, hello(joining.link()).encode());
             connection.receive(ControlFrame.READY);
-            joining.link.awaitConnected();
-            joining.admit();
+            joining.link().awaitConnected();
+            Peer peer = joining.admit();
+            // On a thread of its own: there is only so much room for handshakes, and closing the
+            // listener, which this one's may do, waits for them.
+            Thread.ofVirtual().name("verbena-peer-" + peer.name()).start(() -> tellOf(peer));
         }
     }
 
@@ -250,7 +261,11 @@ public final class Node implements AutoCloseable {
 
         void tell(Peer peer) {
             if (told.add(peer)) {
-                listener.accept(peer);
+                try {
+                    listener.accept(peer);
+                } catch (RuntimeException | Error failure) {
+                    LOG.log(Level.WARNING, "a listener of peers failed", failure);
+                }
             }
         }
     }
@@ -258,7 +273,10 @@ public final class Node implements AutoCloseable {
     /** What a handshake has built so far, undone on close unless the peer was admitted. */
     private final class Joining implements AutoCloseable {
         private final ControlConnection connection;
-        private final Link link;
+
+        /** Null until it is made; read by a thread that closes the node, too. */
+        private volatile @Nullable Link link;
+
         private @Nullable Peer peer;
         private boolean admitted;
 
@@ -276,13 +294,15 @@ public final class Node implements AutoCloseable {
             }
         }
 
-        Peer join(Hello hello, ControlConnection connection) throws IOException {
-            Peer joined = new Peer(Node.this, hello, connection, link);
-            peer = joined;
-            return joined;
+        Link link() {
+            return Objects.requireNonNull(link);
         }
 
-        void admit() {
+        void join(Hello hello, ControlConnection connection) throws IOException {
+            peer = new Peer(Node.this, hello, connection, link());
+        }
+
+        Peer admit() {
             Peer joined = Objects.requireNonNull(peer);
             synchronized (joinings) {
                 requireOpen();
@@ -291,7 +311,17 @@ public final class Node implements AutoCloseable {
             // From here on the peer closes itself, and a listener may close the node.
             admitted = true;
             leave();
-            Node.this.admit(joined);
+            joined.start(progress);
+            // Pools may have come or gone since the hello was made.
+            announceSoon();
+            return joined;
+        }
+
+        void breakOff() {
+            Link made = link;
+            if (made != null) {
+                made.breakOff();
+            }
         }
 
         private void leave() {
@@ -310,7 +340,7 @@ public final class Node implements AutoCloseable {
                 if (peer != null) {
                     peer.close();
                 } else {
-                    link.close();
+                    link().close();
                 }
             } finally {
                 leave();
@@ -328,9 +358,13 @@ public final class Node implements AutoCloseable {
     }
 
     /**
-     * Adds a listener that is told of every new peer, and at once of those there are.
+     * Adds a listener that is told of every new peer, and at once, on the calling thread, of those
+     * there are.
      *
-     * @param peerListener called on the thread that finished the handshake
+     * @param peerListener called once a peer: on the thread that connects, before {@link #connect}
+     *     returns, or on one of its own for a peer that has connected to this node. It may block,
+     *     and may close the peer or the node; while it runs the peer may already send messages and
+     *     immediates, or be lost
      */
     public void onPeer(Consumer<Peer> peerListener) {
         PeerListener listening = new PeerListener(peerListener);
@@ -342,7 +376,8 @@ public final class Node implements AutoCloseable {
      * Adds a listener that is told of every peer that is lost or closed, and why, when nothing of
      * it is left.
      *
-     * @param lostListener called once a peer
+     * @param lostListener called once a peer, on the thread that closed it or found it lost. It may
+     *     connect again; the closing of the node, or whoever closes the peer, waits for it
      */
     public void onPeerLost(BiConsumer<Peer, String> lostListener) {
         lostListeners.add(lostListener);
@@ -351,7 +386,10 @@ public final class Node implements AutoCloseable {
     /**
      * Adds a listener that is told of immediates.
      *
-     * @param immediateListener called on the thread that makes progress
+     * @param immediateListener called on whichever thread finds the immediate: the one that makes
+     *     progress for all peers, or one that posts to the peer, waits for it or closes it. So it
+     *     should be short: others wait for that thread. It may post, wait for transfers and close
+     *     peers or the node, as {@link Transfer#completion} says
      */
     public void onImmediate(ImmediateListener immediateListener) {
         immediateListeners.add(immediateListener);
@@ -361,7 +399,8 @@ public final class Node implements AutoCloseable {
      * Sets who is told of the messages on a topic.
      *
      * @param topic 0 to 65535
-     * @param messageListener called on the thread that reads the peer's control connection
+     * @param messageListener called on the thread that reads the peer's control connection: while
+     *     it runs nothing else of that peer is heard, also no change of its pools
      * @throws IllegalArgumentException if the topic is taken or out of range
      */
     public void onMessage(int topic, MessageListener messageListener) {
@@ -417,6 +456,7 @@ public final class Node implements AutoCloseable {
             unfinished = List.copyOf(joinings);
         }
         Closing closing = new Closing();
+        unfinished.forEach(joining -> closing.then(joining::breakOff));
         if (listener != null) {
             closing.then(listener::close);
         }
@@ -545,10 +585,7 @@ public final class Node implements AutoCloseable {
         }
     }
 
-    private void admit(Peer peer) {
-        peer.start(progress);
-        // Pools may have come or gone since the hello was made.
-        announceSoon();
+    private void tellOf(Peer peer) {
         peerListeners.forEach(peerListener -> peerListener.tell(peer));
     }
 

@@ -190,8 +190,10 @@ public final class NodeOptions {
     /**
      * Sets how long connecting may take.
      *
-     * @param deadline for the TCP connection, and again for the handshake on it
+     * @param deadline for the TCP connection, and again for the handshake on it; a millisecond to a
+     *     day
      * @return changed options
+     * @throws IllegalArgumentException if it is shorter or longer
      */
     public NodeOptions connectDeadline(Duration deadline) {
         NodeOptions changed = new NodeOptions(this);
@@ -203,8 +205,10 @@ public final class NodeOptions {
      * Sets how a silent peer is noticed.
      *
      * @param interval how often each side says that it is there
-     * @param silence after how long without a word the other is lost; longer than the interval
+     * @param silence after how long without a word the other is lost; longer than the interval.
+     *     Both a millisecond to a day
      * @return changed options
+     * @throws IllegalArgumentException if that is not so
      */
     public NodeOptions heartbeat(Duration interval, Duration silence) {
         NodeOptions changed = new NodeOptions(this);

@@ -49,7 +49,12 @@ public final class Peer implements AutoCloseable {
         this.hello = hello;
         this.connection = connection;
         this.link = link;
-        pools(hello.pools());
+        try {
+            pools(hello.pools());
+        } catch (IllegalArgumentException overlapping) {
+            throw new ControlProtocolException(
+                    "the peer's pools make no sense: " + overlapping.getMessage(), overlapping);
+        }
         this.poster =
                 link.connect(hello, connection.remoteAddress().getAddress(), new PosterListener());
         this.queuePairs = link.queuePairs();
@@ -145,14 +150,15 @@ public final class Peer implements AutoCloseable {
      * Waits until the peer offers a pool, as one that it registers after connecting.
      *
      * @param poolName its name there
-     * @param timeout longest wait
+     * @param timeout longest wait; centuries, which nanoseconds cannot count, are for ever
      * @return the pool
      * @throws IllegalArgumentException if the time is up, with what the peer does offer
      * @throws IllegalStateException if the peer is lost meanwhile
      * @throws InterruptedException if this thread is interrupted
      */
     public RemotePool awaitPool(String poolName, Duration timeout) throws InterruptedException {
-        long deadline = System.nanoTime() + timeout.toNanos();
+        // Wraps around where the time-out is for ever; the difference below still holds.
+        long deadline = System.nanoTime() + PosterOptions.nanos(timeout);
         synchronized (poolsLock) {
             while (find(poolName).isEmpty()) {
                 requireOpen();
@@ -238,10 +244,16 @@ public final class Peer implements AutoCloseable {
      * keep their order, and come behind the news of pools registered before; but they take another
      * way than transfers, and nothing is said of which of those comes first.
      *
+     * <p>What the network has not taken waits in a queue of 32 MiB, where each message counts with
+     * 66 bytes more than its own. The queue is no buffer to rely on: a peer that lets it overflow,
+     * by reading too slowly or not at all, is cut off. So whoever sends much lets the other side
+     * answer now and then.
+     *
      * @param topic 0 to 65535
      * @param message at most {@link #MAX_MESSAGE_BYTES}; copied
      * @throws IllegalArgumentException if the message is longer or the topic out of range
-     * @throws IOException if the peer is lost
+     * @throws IOException if the peer is lost, or is lost now as its queue overflows; the message
+     *     says which
      */
     public void send(int topic, byte[] message) throws IOException {
         if (topic < 0 || topic > 0xffff || message.length > MAX_MESSAGE_BYTES) {

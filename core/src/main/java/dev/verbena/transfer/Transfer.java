@@ -158,10 +158,10 @@ public final class Transfer {
      * one that closes or loses the peer; or, if the transfer has ended already, on the one that
      * adds it. It holds no lock of this library, but perhaps one of the caller's, as when it runs
      * within a post. So it should be short, since other peers may wait for that thread; it may
-     * post, cancel, wait for other transfers, fill the batch anew and close the pools. It must not
-     * close the peer or the node, or wait for another thread that does: that thread may wait for
-     * this one. Hand that to a thread of its own, as with {@link
-     * CompletionStage#whenCompleteAsync}.
+     * post, cancel, wait for other transfers, fill the batch anew, close the pools, and close the
+     * peer or the node, which from here wait for less, as {@link Peer#close} and {@link Node#close}
+     * say. It must not wait for another thread that closes one of them: that thread may wait for
+     * this one.
      *
      * @return the stage
      */

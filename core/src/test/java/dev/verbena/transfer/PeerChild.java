@@ -1,8 +1,9 @@
 package dev.verbena.transfer;
 
 import dev.verbena.verbs.Access;
-import dev.verbena.verbs.Device;
+import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -15,13 +16,13 @@ public final class PeerChild {
     /**
      * Runs the node.
      *
-     * @param arguments length of the pool in bytes
+     * @param arguments the transport, and the length of the pool in bytes
      * @throws IOException if it cannot listen
      */
     public static void main(String... arguments) throws IOException {
-        NodeOptions options = NodeOptions.device(Device.names().getFirst());
+        NodeOptions options = TwoNodes.Transport.valueOf(arguments[0]).options();
         try (Node node = Node.open(options.name("child").listen(0))) {
-            node.registry().allocate("there", Long.parseLong(arguments[0]), Access.REMOTE_WRITE);
+            node.registry().allocate("there", Long.parseLong(arguments[1]), Access.REMOTE_WRITE);
             System.out.println(node.listenPort());
             while (System.in.read() >= 0) {
                 // The parent says nothing; it goes, or it kills.
@@ -29,16 +30,31 @@ public final class PeerChild {
         }
     }
 
-    /** Starts the child, on the class path of this process. */
-    static Process start(long poolBytes) throws IOException {
+    /** A class path with all that the tests of this module need. */
+    static String classPath() throws IOException {
+        if (!PeerChild.class.getModule().isNamed()) {
+            return System.getProperty("java.class.path");
+        }
+        // Maven runs them on the module path.
+        Path build = Path.of(System.getProperty("basedir", ".")).resolve("target");
+        return String.join(
+                File.pathSeparator,
+                build.resolve("test-classes").toString(),
+                build.resolve("classes").toString(),
+                Files.readString(build.resolve("test-classpath.txt")).strip());
+    }
+
+    /** Starts the child. */
+    static Process start(TwoNodes.Transport transport, long poolBytes) throws IOException {
         return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:TieredStopAtLevel=1",
                         "-Xmx64m",
                         "--enable-native-access=ALL-UNNAMED",
                         "-cp",
-                        System.getProperty("java.class.path"),
+                        classPath(),
                         PeerChild.class.getName(),
+                        transport.name(),
                         Long.toString(poolBytes))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
