@@ -187,12 +187,10 @@ final class Prefill implements AutoCloseable {
         }
 
         private int kvParts() {
-            List<RankCache.PoolPart> parts = cache().parts();
-            int count = 0;
-            while (parts.get(count).label().startsWith("layer ")) {
-                count++;
-            }
-            return count;
+            return (int)
+                    cache().parts().stream()
+                            .filter(part -> part.kind() == RankCache.Kind.KV)
+                            .count();
         }
 
         private void make(int part, int requestItem) {

@@ -25,27 +25,43 @@ final class RankCache {
     /** First token and log probabilities, as engines hand them over with the KV. */
     private static final long[] AUX_BYTES = {64, 256, 1024};
 
+    /** What a pool holds. */
+    enum Kind {
+        /** Pages of the layers with full attention. */
+        KV,
+        /** Pages of the sliding layers. */
+        SLIDING,
+        /** State of gated delta nets. */
+        MAMBA,
+        /** Auxiliary data. */
+        AUX
+    }
+
     /** A stretch of a unit as the whole model has it, which this rank holds. */
     private record Extent(long first, long length) {}
 
     /**
      * One pool.
      *
+     * @param kind of what it holds
      * @param label for messages
      * @param number of the pool in the whole model
      * @param offset of its first byte
      * @param itemCount items that it has room for
      * @param unitsPerItem tokens of a page, or 1
      * @param unitBytes of one of them on this rank
+     * @param pieceBytes of a head or a row, of which a unit has one or more
      * @param slots items that are the request's, in its order
      */
     record PoolPart(
+            Kind kind,
             String label,
             int number,
             long offset,
             int itemCount,
             int unitsPerItem,
             long unitBytes,
+            long pieceBytes,
             List<Integer> slots) {
         long itemBytes() {
             return unitBytes * unitsPerItem;
@@ -72,11 +88,11 @@ final class RankCache {
         int pageTokens = job.pageTokens(side);
         ModelShape model = job.scenario().model();
         int[] pages = pages(job.pages(side), job.cachePages(side), 0);
-        addLayers("", layout(), job.cachePages(side), pages);
+        addLayers(Kind.KV, "", layout(), job.cachePages(side), pages);
         model.slidingLayout(tp.headsPerRank(), pageTokens)
                 .ifPresent(layout -> {
                     int[] window = pages(job.windowPages(), windowPages(), 1);
-                    addLayers("sliding ", layout, windowPages(), window);
+                    addLayers(Kind.SLIDING, "sliding ", layout, windowPages(), window);
                 });
         for (int layer = 0; layer < model.deltaNetLayers(); layer++) {
             addMamba("convolution of delta net " + layer, ModelShape.convolution());
@@ -86,7 +102,8 @@ final class RankCache {
         }
         for (long bytes : AUX_BYTES) {
             List<Extent> whole = List.of(new Extent(0, bytes));
-            addPool("auxiliary buffer of " + bytes + " bytes", AUX_SLOTS, 1, whole, auxSlot());
+            String label = "auxiliary buffer of " + bytes + " bytes";
+            addPool(Kind.AUX, label, AUX_SLOTS, 1, bytes, whole, auxSlot());
         }
     }
 
@@ -125,6 +142,37 @@ final class RankCache {
         }
     }
 
+    /**
+     * Names a byte of an item of the request by what it is in the whole model: its token (in the
+     * sliding layers, of the window) and head, or its row of state.
+     */
+    String place(int part, int requestItem, long offset) {
+        PoolPart pool = parts.get(part);
+        long unit = (long) requestItem * pool.unitsPerItem + offset / pool.unitBytes;
+        long at = placeInModel(extents.get(part), offset % pool.unitBytes);
+        long piece = at / pool.pieceBytes;
+        long rest = at % pool.pieceBytes;
+        return switch (pool.kind) {
+            case KV, SLIDING ->
+                    job.scenario().model().kvHeads() > 1
+                            ? "token %d, head %d, byte %d".formatted(unit, piece, rest)
+                            : "token %d, byte %d".formatted(unit, rest);
+            case MAMBA -> "row %d, byte %d".formatted(piece, rest);
+            case AUX -> "byte %d".formatted(rest);
+        };
+    }
+
+    private static long placeInModel(List<Extent> share, long placeOnRank) {
+        long rest = placeOnRank;
+        for (Extent extent : share) {
+            if (rest < extent.length) {
+                return extent.first + rest;
+            }
+            rest -= extent.length;
+        }
+        throw new IllegalArgumentException("byte " + placeOnRank + " is behind the unit");
+    }
+
     /** The cache as the library is told of it, with the memory at an address. */
     KvCache cache(long base) {
         KvLayout layout = layout();
@@ -151,21 +199,35 @@ final class RankCache {
 
     /** Where the request lives from a page on, with all that is moved once. */
     KvSlots slotsFrom(int firstPage) {
-        int[] pages = parts.getFirst().slots.stream().mapToInt(Integer::intValue).toArray();
+        int[] pages = pages();
         KvSlots slots = KvSlots.pages(Arrays.copyOfRange(pages, firstPage, pages.length));
-        for (PoolPart part : parts) {
-            if (part.label.startsWith("sliding layer 0, K")) {
-                slots = slots.state("sliding", ints(part.slots));
-            } else if (part.label.startsWith("convolution of delta net 0")) {
-                slots = slots.state("delta net", ints(part.slots));
+        // All pools of a kind have the request in the same slots.
+        for (Kind kind : Kind.values()) {
+            List<Integer> items = slots(kind);
+            if (!items.isEmpty()) {
+                slots =
+                        switch (kind) {
+                            case KV -> slots;
+                            case SLIDING -> slots.state("sliding", ints(items));
+                            case MAMBA -> slots.state("delta net", ints(items));
+                            case AUX -> slots.aux(items.getFirst());
+                        };
             }
         }
-        return slots.aux(parts.getLast().slots.getFirst());
+        return slots;
+    }
+
+    private List<Integer> slots(Kind kind) {
+        return parts.stream()
+                .filter(part -> part.kind == kind)
+                .findFirst()
+                .map(PoolPart::slots)
+                .orElse(List.of());
     }
 
     /** Pages of the request, in the order of its tokens. */
     int[] pages() {
-        return ints(parts.getFirst().slots);
+        return ints(slots(Kind.KV));
     }
 
     /** Most bytes that one chunk of so many pages takes in a staging area of this model. */
@@ -182,16 +244,18 @@ final class RankCache {
         return job.windowPages() + 8;
     }
 
-    private void addLayers(String kind, KvLayout layout, int items, int[] slots) {
+    private void addLayers(Kind kind, String prefix, KvLayout layout, int items, int[] slots) {
         long headBytes = layout.tokenBytes() / tp.headsPerRank();
         Extent heads = new Extent(headBytes * tp.firstHead(rank), layout.tokenBytes());
         for (int pool = 0; pool < layout.poolCount(); pool++) {
             String part =
                     layout.poolsPerLayer() == 1 ? "latent" : pool < layout.layers() ? "K" : "V";
             addPool(
-                    "%slayer %d, %s".formatted(kind, pool % layout.layers(), part),
+                    kind,
+                    "%slayer %d, %s".formatted(prefix, pool % layout.layers(), part),
                     items,
                     layout.pageTokens(),
+                    headBytes,
                     List.of(heads),
                     slots);
         }
@@ -207,20 +271,29 @@ final class RankCache {
                             (group + rows * rank) * tensor.rowBytes(), rows * tensor.rowBytes()));
             group += tensor.groupRows(i);
         }
-        addPool(label, MAMBA_SLOTS, 1, share, side == Job.Side.PREFILL ? 1 : 0);
+        int slot = side == Job.Side.PREFILL ? 1 : 0;
+        addPool(Kind.MAMBA, label, MAMBA_SLOTS, 1, tensor.rowBytes(), share, slot);
     }
 
     private void addPool(
-            String label, int items, int unitsPerItem, List<Extent> share, int... slots) {
+            Kind kind,
+            String label,
+            int items,
+            int unitsPerItem,
+            long pieceBytes,
+            List<Extent> share,
+            int... slots) {
         long unitBytes = share.stream().mapToLong(Extent::length).sum();
         parts.add(
                 new PoolPart(
+                        kind,
                         label,
                         parts.size(),
                         lengthBytes,
                         items,
                         unitsPerItem,
                         unitBytes,
+                        pieceBytes,
                         IntStream.of(slots).boxed().toList()));
         extents.add(share);
         lengthBytes += unitBytes * unitsPerItem * items;

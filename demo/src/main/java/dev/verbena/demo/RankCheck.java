@@ -58,7 +58,7 @@ final class RankCheck {
                         checkUntouched(pool, item, found, zeros);
                     } else {
                         cache.fill(content, expected, 0, part, requestItem);
-                        check(pool, requestItem, found, expected);
+                        check(part, requestItem, found, expected);
                         if (theirs != null) {
                             checkSum(pool, requestItem, found, theirs.get(part, requestItem));
                         }
@@ -89,12 +89,14 @@ final class RankCheck {
         return requestItems;
     }
 
-    private void check(
-            RankCache.PoolPart pool, int requestItem, MemorySegment found, MemorySegment expected) {
+    private void check(int part, int requestItem, MemorySegment found, MemorySegment expected) {
         checked++;
         long offset = found.mismatch(expected);
         if (offset >= 0) {
-            note(label(pool, "item " + requestItem), describe(found, expected, offset));
+            String place = cache.place(part, requestItem, offset);
+            note(
+                    label(cache.parts().get(part), "item " + requestItem),
+                    describe(place, found, expected, offset));
         }
     }
 
@@ -114,7 +116,7 @@ final class RankCheck {
         if (offset >= 0) {
             note(
                     label(pool, "slot " + item + ", which is not the request's"),
-                    describe(found, zeros, offset));
+                    describe("byte " + offset, found, zeros, offset));
         }
     }
 
@@ -135,10 +137,11 @@ final class RankCheck {
         return "rank %d, %s, %s".formatted(cache.rank(), pool.label(), item);
     }
 
-    private static String describe(MemorySegment found, MemorySegment expected, long offset) {
-        return "byte %d is 0x%02x, should be 0x%02x"
+    private static String describe(
+            String place, MemorySegment found, MemorySegment expected, long offset) {
+        return "%s is 0x%02x, should be 0x%02x"
                 .formatted(
-                        offset,
+                        place,
                         found.get(ValueLayout.JAVA_BYTE, offset),
                         expected.get(ValueLayout.JAVA_BYTE, offset));
     }

@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** A check passes what is right, whatever the model and the ranks, and finds any one wrong byte. */
@@ -55,6 +56,49 @@ class RankCheckTest {
             assertThat(String.valueOf(verdict.firstWrong()))
                     .contains("rank 1, " + pool.label() + ", item 0", "byte 5 is 0x");
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                // Rank 1 holds heads 4 to 7 of 256 bytes: the third token of page 2, its third
+                // head.
+                "llama-8b-1-2-heads   | layer 3, V                 | 2  | 2569 | token 34, head 6, byte 9",
+                "deepseek-v3-hisparse | layer 60, latent           | 20 | 7    | token 20, byte 7",
+                "gpt-oss-20b          | sliding layer 0, K         | 1  | 1154 | token 17, head 1, byte 2",
+                // Rows of 6 bytes: rank 1 holds the second halves of 2048, 2048 and 4096 rows.
+                "qwen3-next-1-2       | convolution of delta net 1 | 0  | 6206 | row 3082, byte 2",
+                "qwen3-next-1-2       | temporal state of delta net 0 | 0 | 32769 | row 17, byte 1",
+                "llama-8b             | auxiliary buffer of 256 bytes | 0 | 200 | byte 200",
+            })
+    void namesAWrongByteByItsPlaceInTheModel(
+            String name, String label, int item, int offset, String place) throws IOException {
+        Job job = new Job(Scenario.named(name).withTokens(48), 5);
+        int rank = job.ranks(Job.Side.DECODE) - 1;
+        RankCache cache = RankCache.of(job, Job.Side.DECODE, rank);
+        MemorySegment memory = filled(cache, job);
+        RankCache.PoolPart pool =
+                cache.parts().stream()
+                        .filter(p -> p.label().equals(label))
+                        .findFirst()
+                        .orElseThrow();
+        flip(memory, pool.itemOffset(pool.slots().get(item)) + offset);
+
+        String wrong = String.valueOf(check(cache, memory, job, null).firstWrong());
+
+        assertThat(wrong)
+                .startsWith("rank %d, %s, item %d: %s is 0x".formatted(rank, label, item, place));
+    }
+
+    @Test
+    void theLastPageIsPartlyFilledAtTheDefaultScaleToo() {
+        Options.Request request = new Options.Request();
+        request.scenario = Scenario.named("deepseek-v3-hisparse");
+
+        Scenario scaled = request.jobs().getFirst().scenario();
+
+        assertThat(scaled.tokens() % Scenario.PAGE_TOKENS).isNotZero();
     }
 
     @Test
