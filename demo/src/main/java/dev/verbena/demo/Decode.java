@@ -90,8 +90,10 @@ final class Decode {
     private boolean replay(Mailbox mailbox, TraceShape shape)
             throws IOException, InterruptedException {
         Node node = Node.open(listen.apply(options).name("decode-trace"));
-        try (TraceDecode trace = new TraceDecode(shape, node, mailbox)) {
-            return trace.serve();
+        try (TraceDecode trace = new TraceDecode(shape, node, mailbox, corruptOneByte)) {
+            DemoMessage.Verdict verdict = trace.serve();
+            progress.say("trace: " + verdict.words());
+            return verdict.allRight();
         }
     }
 

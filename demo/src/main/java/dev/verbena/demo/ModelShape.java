@@ -70,6 +70,20 @@ enum ModelShape {
                 : Optional.empty();
     }
 
+    /** One pool of a layout in words: its layer, and K or V where there are both. */
+    static String poolName(KvLayout layout, int pool) {
+        String kind = layout.poolsPerLayer() == 1 ? "latent" : pool < layout.layers() ? "K" : "V";
+        return "layer %d, %s".formatted(pool % layout.layers(), kind);
+    }
+
+    /** A byte of a token of the whole model in words: its token and, where there are any, head. */
+    String place(long token, long offset, long headBytes) {
+        return kvHeads > 1
+                ? "token %d, head %d, byte %d"
+                        .formatted(token, offset / headBytes, offset % headBytes)
+                : "token %d, byte %d".formatted(token, offset);
+    }
+
     /** Layers with a gated delta net. */
     int deltaNetLayers() {
         return this == QWEN3_NEXT_80B ? 36 : 0;

@@ -131,17 +131,22 @@ final class Options {
         /**
          * The trace that was asked for, or nothing.
          *
-         * @throws IllegalArgumentException if the file cannot be read, or is no trace
+         * @throws IllegalArgumentException if the file cannot be read, is no trace, or is empty
          */
         List<TraceRequest> traceRequests() {
             if (trace == null) {
                 return List.of();
             }
             try {
-                return traceLines(trace).stream()
-                        .filter(line -> !line.isBlank())
-                        .map(TraceRequest::parse)
-                        .toList();
+                List<TraceRequest> requests =
+                        traceLines(trace).stream()
+                                .filter(line -> !line.isBlank())
+                                .map(TraceRequest::parse)
+                                .toList();
+                if (requests.isEmpty()) {
+                    throw new IllegalArgumentException("the trace " + trace + " has no requests");
+                }
+                return requests;
             } catch (IOException | UncheckedIOException failure) {
                 throw new IllegalArgumentException("cannot read the trace " + trace, failure);
             }

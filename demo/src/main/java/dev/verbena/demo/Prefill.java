@@ -319,7 +319,8 @@ final class Prefill implements AutoCloseable {
                     workRequests,
                     bytes,
                     clock.seconds(),
-                    verdict);
+                    verdict,
+                    null);
         }
 
         @Override

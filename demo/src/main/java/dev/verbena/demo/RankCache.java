@@ -150,15 +150,10 @@ final class RankCache {
         PoolPart pool = parts.get(part);
         long unit = (long) requestItem * pool.unitsPerItem + offset / pool.unitBytes;
         long at = placeInModel(extents.get(part), offset % pool.unitBytes);
-        long piece = at / pool.pieceBytes;
-        long rest = at % pool.pieceBytes;
         return switch (pool.kind) {
-            case KV, SLIDING ->
-                    job.scenario().model().kvHeads() > 1
-                            ? "token %d, head %d, byte %d".formatted(unit, piece, rest)
-                            : "token %d, byte %d".formatted(unit, rest);
-            case MAMBA -> "row %d, byte %d".formatted(piece, rest);
-            case AUX -> "byte %d".formatted(rest);
+            case KV, SLIDING -> job.scenario().model().place(unit, at, pool.pieceBytes);
+            case MAMBA -> "row %d, byte %d".formatted(at / pool.pieceBytes, at % pool.pieceBytes);
+            case AUX -> "byte %d".formatted(at);
         };
     }
 
@@ -248,11 +243,9 @@ final class RankCache {
         long headBytes = layout.tokenBytes() / tp.headsPerRank();
         Extent heads = new Extent(headBytes * tp.firstHead(rank), layout.tokenBytes());
         for (int pool = 0; pool < layout.poolCount(); pool++) {
-            String part =
-                    layout.poolsPerLayer() == 1 ? "latent" : pool < layout.layers() ? "K" : "V";
             addPool(
                     kind,
-                    "%slayer %d, %s".formatted(prefix, pool % layout.layers(), part),
+                    prefix + ModelShape.poolName(layout, pool),
                     items,
                     layout.pageTokens(),
                     headBytes,

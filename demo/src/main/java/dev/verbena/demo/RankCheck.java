@@ -137,8 +137,8 @@ final class RankCheck {
         return "rank %d, %s, %s".formatted(cache.rank(), pool.label(), item);
     }
 
-    private static String describe(
-            String place, MemorySegment found, MemorySegment expected, long offset) {
+    /** Says which byte is wrong, and how. */
+    static String describe(String place, MemorySegment found, MemorySegment expected, long offset) {
         return "%s is 0x%02x, should be 0x%02x"
                 .formatted(
                         place,

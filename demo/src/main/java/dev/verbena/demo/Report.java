@@ -70,6 +70,10 @@ record Report(
                         result.bytes(),
                         result.seconds(),
                         result.verified());
+        TraceResult trace = result.trace();
+        if (trace != null) {
+            fields += "," + trace.json();
+        }
         WrongItem wrong = result.verdict().firstWrong();
         return wrong == null
                 ? fields + "}"
@@ -90,6 +94,11 @@ record Report(
         for (ScenarioResult result : scenarios) {
             text.append(result.name()).append(": ").append(result.verdict().words());
             text.append('\n');
+            TraceResult trace = result.trace();
+            if (trace != null) {
+                text.append(result.name()).append(": ").append(trace.words(result.items()));
+                text.append('\n');
+            }
         }
         return text.append(
                         "Items: pages, state and auxiliary data, over all pools and ranks. Merged:")

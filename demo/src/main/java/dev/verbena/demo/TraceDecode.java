@@ -10,7 +10,9 @@ import dev.verbena.verbs.Access;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -18,10 +20,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The decode side of a trace: keeps what it was sent in a prefix cache, and has only the rest of
- * each prompt sent. All pages of a request are checked, those that were there before too.
+ * each prompt sent. All pages of a request are checked, those that were there before too, and at
+ * the end the whole cache.
  */
 final class TraceDecode implements AutoCloseable {
     private static final Duration PREFILL_DEADLINE = Duration.ofMinutes(4);
+
+    private static final long NOTHING = -1;
 
     private final TraceShape shape;
     private final Node node;
@@ -30,45 +35,59 @@ final class TraceDecode implements AutoCloseable {
     private final KvReceiver receiver;
     private final PrefixCache prefixes;
     private final LinkedBlockingQueue<Peer> connected = new LinkedBlockingQueue<>();
+    private final MemorySegment expected;
 
-    /** Takes a node over, which listens. */
-    TraceDecode(TraceShape shape, Node node, Mailbox mailbox) {
+    /** The first token of what each page of the cache holds, or {@link #NOTHING}. */
+    private final long[] held;
+
+    private boolean corruptOneByte;
+    private DemoMessage.Verdict verdict = new DemoMessage.Verdict(0, 0, null);
+    private long checked;
+    private long wrong;
+    private @Nullable WrongItem firstWrong;
+
+    /** Takes a node over, which listens; may spoil a byte of the first request, to be found. */
+    TraceDecode(TraceShape shape, Node node, Mailbox mailbox, boolean corruptOneByte) {
         this.shape = shape;
         this.node = node;
         this.mailbox = mailbox;
         this.pool = node.registry().allocate("cache", shape.cacheBytes(), Access.REMOTE_WRITE);
         this.receiver = KvReceiver.on(node, shape.cache(pool.address()));
         this.prefixes = new PrefixCache(shape.cachePages(), shape.blockPages());
+        this.corruptOneByte = corruptOneByte;
+        this.expected = Arena.ofAuto().allocate(shape.layout().pageBytes(), Long.BYTES);
+        this.held = new long[shape.cachePages()];
+        Arrays.fill(held, NOTHING);
         node.onPeer(connected::add);
     }
 
     /**
      * Serves requests until there are no more.
      *
-     * @return whether every byte of all of them was right
+     * @return what the checks of all of them found
      */
-    boolean serve() throws IOException, InterruptedException {
+    DemoMessage.Verdict serve() throws IOException, InterruptedException {
         say(new DemoMessage.Ready(List.of(node.listenPort())));
         Peer prefill = connected.poll(PREFILL_DEADLINE.toSeconds(), TimeUnit.SECONDS);
         if (prefill == null) {
             throw new DemoException("the prefill rank did not connect");
         }
-        boolean allRight = true;
         DemoMessage.Replay replay = next();
         while (!replay.isEnd()) {
-            DemoMessage.Verdict verdict = serve(prefill, replay);
-            say(verdict);
-            allRight &= verdict.allRight();
+            serve(prefill, replay);
+            tell();
             replay = next();
         }
-        return allRight;
+        checkAll();
+        tell();
+        return verdict;
     }
 
     private DemoMessage.Replay next() throws InterruptedException {
         return mailbox.take(DemoMessage.Replay.class, PREFILL_DEADLINE);
     }
 
-    private DemoMessage.Verdict serve(Peer prefill, DemoMessage.Replay replay)
+    private void serve(Peer prefill, DemoMessage.Replay replay)
             throws IOException, InterruptedException {
         PrefixCache.Placed placed = prefixes.place(replay.hashes());
         int[] pages = placed.pages().stream().mapToInt(Integer::intValue).toArray();
@@ -81,38 +100,83 @@ final class TraceDecode implements AutoCloseable {
                 receiver.expect(replay.number(), List.of(prefill), KvSlots.pages(missing))) {
             say(new DemoMessage.Expecting(placed.cachedPages()));
             request.await(PREFILL_DEADLINE);
-            return check(replay, pages);
+            if (corruptOneByte) {
+                corruptOneByte = false;
+                spoil(pages);
+            }
+            check(replay, pages);
         }
     }
 
-    private DemoMessage.Verdict check(DemoMessage.Replay replay, int[] pages) {
-        long checked = 0;
-        long wrong = 0;
-        @Nullable WrongItem first = null;
-        try (Arena arena = Arena.ofConfined()) {
-            long pageBytes = shape.layout().pageBytes();
-            MemorySegment expected = arena.allocate(pageBytes, Long.BYTES);
-            for (int part = 0; part < shape.layout().poolCount(); part++) {
-                for (int i = 0; i < pages.length; i++) {
-                    long hash = replay.hashes().get(i / shape.blockPages());
-                    shape.fill(expected, 0, part, hash, i % shape.blockPages());
-                    long offset = shape.offset(part, pages[i]);
-                    long mismatch = pool.segment().asSlice(offset, pageBytes).mismatch(expected);
-                    checked++;
-                    if (mismatch >= 0) {
-                        wrong++;
-                        if (first == null) {
-                            first =
-                                    new WrongItem(
-                                            "request %d, pool %d, page %d"
-                                                    .formatted(replay.number(), part, i),
-                                            "byte " + mismatch + " is wrong");
-                        }
-                    }
-                }
+    /** Checks all pages of a request, and remembers what they hold. */
+    private void check(DemoMessage.Replay replay, int[] pages) {
+        for (int i = 0; i < pages.length; i++) {
+            held[pages[i]] = shape.firstToken(replay.hashes(), i);
+        }
+        for (int part = 0; part < shape.layout().poolCount(); part++) {
+            String name = ModelShape.poolName(shape.layout(), part);
+            for (int i = 0; i < pages.length; i++) {
+                checked++;
+                check(
+                        part,
+                        pages[i],
+                        "request %d, %s, page %d".formatted(replay.number(), name, i),
+                        (long) i * Scenario.PAGE_TOKENS);
             }
         }
-        return new DemoMessage.Verdict(checked, wrong, first);
+    }
+
+    /**
+     * Checks every page of the cache once more, after the last request: what was sent must not have
+     * been touched since, nor what never was.
+     */
+    private void checkAll() {
+        for (int part = 0; part < shape.layout().poolCount(); part++) {
+            String name = ModelShape.poolName(shape.layout(), part);
+            for (int page = 0; page < shape.cachePages(); page++) {
+                check(part, page, "after all, %s, slot %d".formatted(name, page), 0);
+            }
+        }
+    }
+
+    private void check(int part, int page, String label, long tokensBefore) {
+        if (held[page] == NOTHING) {
+            expected.fill((byte) 0);
+        } else {
+            shape.fill(expected, 0, part, held[page]);
+        }
+        MemorySegment found = page(part, page);
+        long offset = found.mismatch(expected);
+        if (offset >= 0) {
+            wrong++;
+            if (firstWrong == null) {
+                String place = shape.place(tokensBefore, offset);
+                firstWrong =
+                        new WrongItem(label, RankCheck.describe(place, found, expected, offset));
+            }
+        }
+    }
+
+    private MemorySegment page(int part, int page) {
+        return pool.segment().asSlice(shape.offset(part, page), shape.layout().pageBytes());
+    }
+
+    /** Spoils one byte in the middle of a request, to prove that it is found. */
+    private void spoil(int[] pages) {
+        MemorySegment page = page(shape.layout().poolCount() / 2, pages[pages.length / 2]);
+        long offset = page.byteSize() / 2;
+        byte value = page.get(ValueLayout.JAVA_BYTE, offset);
+        page.set(ValueLayout.JAVA_BYTE, offset, (byte) (value ^ 1));
+    }
+
+    /** Tells the prefill side what was found since it was last told. */
+    private void tell() throws IOException {
+        DemoMessage.Verdict found = new DemoMessage.Verdict(checked, wrong, firstWrong);
+        say(found);
+        verdict = verdict.and(found);
+        checked = 0;
+        wrong = 0;
+        firstWrong = null;
     }
 
     private void say(DemoMessage message) throws IOException {

@@ -13,9 +13,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -32,7 +31,10 @@ final class TracePrefill {
     private final Mailbox mailbox;
     private final Progress progress;
     private final PrefixCache prefixes;
+    private final TransferClock clock = new TransferClock();
     private final List<Long> latencies = new ArrayList<>();
+    private long itemsMoved;
+    private long itemsReused;
     private long blocks;
     private long workRequests;
     private long bytes;
@@ -61,18 +63,19 @@ final class TracePrefill {
                 replay(done.incrementAndGet(), request, sender, decode, pool);
             }
             say(DemoMessage.Replay.END);
+            judge();
         }
-        return result(requests.size());
+        return result();
     }
 
     private void replay(int number, TraceRequest request, KvSender sender, Peer decode, Pool pool)
             throws IOException, InterruptedException {
         PrefixCache.Placed placed = prefixes.place(request.hashes());
         for (int i = placed.cachedPages(); i < placed.pages().size(); i++) {
-            long hash = request.hashes().get(i / shape.blockPages());
+            long firstToken = shape.firstToken(request.hashes(), i);
             for (int part = 0; part < shape.layout().poolCount(); part++) {
                 long offset = shape.offset(part, placed.pages().get(i));
-                shape.fill(pool.segment(), offset, part, hash, i % shape.blockPages());
+                shape.fill(pool.segment(), offset, part, firstToken);
             }
         }
         long start = System.nanoTime();
@@ -80,12 +83,23 @@ final class TracePrefill {
         int cached = mailbox.take(DemoMessage.Expecting.class, DECODE_DEADLINE).cachedPages();
         int[] pages = placed.pages().stream().skip(cached).mapToInt(Integer::intValue).toArray();
         try (KvSend send = sender.begin(number, DECODE_DEADLINE)) {
+            clock.begin();
             KvChunk chunk = send.last(KvSlots.pages(pages));
+            CompletionStage<?> end = chunk.completion().whenComplete((_, _) -> clock.end());
             send.await();
             latencies.add(System.nanoTime() - start);
+            // A request may be told of its end a moment before the clock is.
+            end.toCompletableFuture().join();
             count(decode, chunk);
             bytes += send.bytesDone();
         }
+        itemsMoved += (long) pages.length * shape.layout().poolCount();
+        itemsReused += (long) cached * shape.layout().poolCount();
+        judge();
+    }
+
+    /** Waits for what the decode side found. */
+    private void judge() throws InterruptedException {
         verdict = verdict.and(mailbox.take(DemoMessage.Verdict.class, DECODE_DEADLINE));
     }
 
@@ -97,35 +111,18 @@ final class TracePrefill {
         }
     }
 
-    private ScenarioResult result(int requests) {
-        Collections.sort(latencies);
-        progress.say(
-                String.format(
-                        Locale.ROOT,
-                        "%d requests; from announcement to end p50 %.1f ms, p90 %.1f ms, p99 %.1f"
-                                + " ms, longest %.1f ms",
-                        requests,
-                        millis(50),
-                        millis(90),
-                        millis(99),
-                        millis(100)));
-        double seconds = latencies.stream().mapToLong(Long::longValue).sum() / 1e9;
+    private ScenarioResult result() {
         return new ScenarioResult(
                 "trace",
                 1,
-                requests + " requests of a trace",
-                verdict.itemsChecked(),
+                latencies.size() + " requests of a trace",
+                itemsMoved,
                 blocks,
                 workRequests,
                 bytes,
-                seconds,
-                verdict);
-    }
-
-    /** The latency that so many percent of the requests do not exceed. */
-    private double millis(int percent) {
-        int rank = Math.ceilDiv(latencies.size() * percent, 100);
-        return latencies.get(Math.max(0, rank - 1)) / 1e6;
+                clock.seconds(),
+                verdict,
+                TraceResult.of(latencies, itemsReused));
     }
 
     private void say(DemoMessage message) throws IOException {

@@ -3,6 +3,7 @@ package dev.verbena.demo;
 import dev.verbena.kv.KvCache;
 import dev.verbena.kv.KvLayout;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * What both sides must agree on to replay a trace.
@@ -37,16 +38,31 @@ record TraceShape(ModelShape model, int blockPages, int cachePages, long seed) {
         return layout().pageBytes() * ((long) pool * cachePages + page);
     }
 
-    /** Computes one page in one pool: its tokens follow from the block's hash. */
-    void fill(MemorySegment target, long offset, int pool, long hash, int pageOfBlock) {
+    /**
+     * What tells a page of a request from the pages of all other blocks, the same wherever the
+     * block occurs: the number of its first token if blocks were numbered by hash.
+     */
+    long firstToken(List<Long> hashes, int page) {
+        return hashes.get(page / blockPages) * TraceRequest.BLOCK_TOKENS
+                + (long) (page % blockPages) * Scenario.PAGE_TOKENS;
+    }
+
+    /** Computes one page in one pool. */
+    void fill(MemorySegment target, long offset, int pool, long firstToken) {
         Content content = new Content(seed);
         long tokenBytes = layout().tokenBytes();
         for (int token = 0; token < Scenario.PAGE_TOKENS; token++) {
-            long unit =
-                    hash * TraceRequest.BLOCK_TOKENS
-                            + (long) pageOfBlock * Scenario.PAGE_TOKENS
-                            + token;
-            content.fill(target, offset + token * tokenBytes, pool, unit, 0, tokenBytes);
+            content.fill(
+                    target, offset + token * tokenBytes, pool, firstToken + token, 0, tokenBytes);
         }
+    }
+
+    /** Names a byte of a page, of whose request so many tokens come before it. */
+    String place(long tokensBefore, long offset) {
+        long tokenBytes = layout().tokenBytes();
+        return model.place(
+                tokensBefore + offset / tokenBytes,
+                offset % tokenBytes,
+                tokenBytes / model.kvHeads());
     }
 }

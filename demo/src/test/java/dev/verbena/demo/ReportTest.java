@@ -79,7 +79,8 @@ class ReportTest {
                         2000,
                         268_435_456,
                         8.5,
-                        verdict);
+                        verdict,
+                        null);
         return new Report("rxe0", "verbs", List.of(result), null);
     }
 }

@@ -4,10 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -47,6 +51,16 @@ class TraceTest {
         assertThat(requests).hasSize(40);
         assertThat(requests.getFirst().inputTokens()).isEqualTo(6758);
         assertThat(request.traceShape(requests).blockPages()).isEqualTo(1);
+    }
+
+    @Test
+    void aTraceWithoutRequestsIsRefused(@TempDir Path folder) throws IOException {
+        Options.Request request = new Options.Request();
+        request.trace = Files.writeString(folder.resolve("empty"), "\n").toString();
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(request::traceRequests)
+                .withMessageContaining("has no requests");
     }
 
     @Test
