@@ -113,7 +113,6 @@ sealed interface DemoMessage {
                 case Begin(Job job) -> {
                     out.writeByte(1);
                     out.writeUTF(job.scenario().name());
-                    out.writeUTF(job.scenario().model().title());
                     out.writeInt(job.scenario().tokens());
                     out.writeLong(job.seed());
                 }
@@ -211,10 +210,7 @@ sealed interface DemoMessage {
     }
 
     private static Begin readBegin(DataInputStream in) throws IOException {
-        Scenario scenario =
-                Scenario.named(in.readUTF())
-                        .withModel(ModelShape.of(in.readUTF()))
-                        .withTokens(in.readInt());
+        Scenario scenario = Scenario.named(in.readUTF()).withTokens(in.readInt());
         return new Begin(new Job(scenario, in.readLong()));
     }
 

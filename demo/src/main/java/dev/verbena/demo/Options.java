@@ -102,8 +102,8 @@ final class Options {
                 paramLabel = "NAME",
                 converter = ModelConverter.class,
                 description =
-                        "Run the main job only, with this cache shape: llama-3.1-8b or"
-                                + " deepseek-v3.")
+                        "Run the main job only, with this cache shape: llama-3.1-8b, deepseek-v3,"
+                                + " gpt-oss-20b or qwen3-next-80b.")
         @Nullable ModelShape model;
 
         @Option(
@@ -186,22 +186,29 @@ final class Options {
         List<Job> jobs() {
             List<Scenario> scenarios = Scenario.ALL;
             if (scenario != null) {
+                if (model != null && model != scenario.model()) {
+                    throw new IllegalArgumentException(
+                            "the scenario %s moves the cache of %s, not of %s: leave --model out"
+                                    .formatted(
+                                            scenario.name(),
+                                            scenario.model().title(),
+                                            model.title()));
+                }
                 scenarios = List.of(scenario);
-            } else if (model != null || tokens != null) {
+            } else if (model != null) {
+                scenarios = List.of(Scenario.mainOf(model));
+            } else if (tokens != null) {
                 scenarios = List.of(Scenario.MAIN);
             }
             return scenarios.stream().map(this::adjusted).map(s -> new Job(s, seed)).toList();
         }
 
         private Scenario adjusted(Scenario chosen) {
-            Scenario adjusted = model == null ? chosen : chosen.withModel(model);
             if (tokens != null) {
-                return adjusted.withTokens(tokens);
+                return chosen.withTokens(tokens);
             }
             // The main job by itself is what --model says, whole.
-            return scenario == null && model != null
-                    ? adjusted
-                    : adjusted.scaled(scale(DEFAULT_SCALE));
+            return scenario == null && model != null ? chosen : chosen.scaled(scale(DEFAULT_SCALE));
         }
     }
 

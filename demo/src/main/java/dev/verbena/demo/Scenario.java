@@ -113,9 +113,12 @@ record Scenario(
         return new Scenario(name, category, title, model, prefillTp, decodeTp, way, count);
     }
 
-    /** The scenario with another model's cache. */
-    Scenario withModel(ModelShape other) {
-        return new Scenario(name, category, title, other, prefillTp, decodeTp, way, tokens);
+    /** The scenario that moves a model's whole cache between sides of one rank each. */
+    static Scenario mainOf(ModelShape model) {
+        return ALL.stream()
+                .filter(scenario -> scenario.model == model && scenario.way == Way.PLAIN)
+                .findFirst()
+                .orElseThrow();
     }
 
     /** The scenario with a shorter or longer prompt. */
