@@ -32,9 +32,9 @@ final class PrefixCache {
         }
     }
 
-    /** Makes an empty cache of so many pages, of which each block takes some. */
-    PrefixCache(int pages, int blockPages) {
-        this.allocator = new PageAllocator(pages);
+    /** Makes an empty cache of an allocator's pages, of which each block takes some. */
+    PrefixCache(PageAllocator allocator, int blockPages) {
+        this.allocator = allocator;
         this.blockPages = blockPages;
     }
 

@@ -55,6 +55,18 @@ final class RequestPages {
         return cache.allocator.allocate(count);
     }
 
+    /**
+     * An allocator whose pages are all free, in the order in which earlier requests left them.
+     *
+     * @param cachePages pages of each pool
+     * @param seed of the cache's history
+     */
+    static PageAllocator used(int cachePages, long seed) {
+        RequestPages cache = new RequestPages(cachePages, seed);
+        cache.live(cachePages);
+        return cache.allocator;
+    }
+
     /** Lets requests come and go, and leaves so many pages free. */
     private void live(int count) {
         int steps = TURNOVERS * Math.ceilDiv(2 * (count + longest), longest);

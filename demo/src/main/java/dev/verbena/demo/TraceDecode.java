@@ -53,7 +53,7 @@ final class TraceDecode implements AutoCloseable {
         this.mailbox = mailbox;
         this.pool = node.registry().allocate("cache", shape.cacheBytes(), Access.REMOTE_WRITE);
         this.receiver = KvReceiver.on(node, shape.cache(pool.address()));
-        this.prefixes = new PrefixCache(shape.cachePages(), shape.blockPages());
+        this.prefixes = shape.prefixes(Job.Side.DECODE);
         this.corruptOneByte = corruptOneByte;
         this.expected = Arena.ofAuto().allocate(shape.layout().pageBytes(), Long.BYTES);
         this.held = new long[shape.cachePages()];

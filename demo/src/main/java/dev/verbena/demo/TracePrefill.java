@@ -44,7 +44,7 @@ final class TracePrefill {
         this.shape = shape;
         this.mailbox = mailbox;
         this.progress = progress;
-        this.prefixes = new PrefixCache(shape.cachePages(), shape.blockPages());
+        this.prefixes = shape.prefixes(Job.Side.PREFILL);
     }
 
     /** Replays requests over a node of their own. */

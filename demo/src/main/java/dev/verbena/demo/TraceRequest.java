@@ -1,6 +1,7 @@
 package dev.verbena.demo;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -29,6 +30,10 @@ record TraceRequest(int inputTokens, List<Long> hashes) {
                             .formatted(
                                     inputTokens, Scenario.MAX_TOKENS, hashes.size(), BLOCK_TOKENS));
         }
+        if (new HashSet<>(hashes).size() != hashes.size()) {
+            throw new IllegalArgumentException(
+                    "a hash occurs twice in " + hashes + ", but each stands for all before it");
+        }
     }
 
     /**
@@ -43,11 +48,15 @@ record TraceRequest(int inputTokens, List<Long> hashes) {
             throw new IllegalArgumentException("not a request of a trace: " + line);
         }
         List<Long> ids = new ArrayList<>();
-        for (String id : hashes.group(1).split(",", -1)) {
-            if (!id.isBlank()) {
-                ids.add(Long.valueOf(id.strip()));
+        try {
+            for (String id : hashes.group(1).split(",", -1)) {
+                if (!id.isBlank()) {
+                    ids.add(Long.valueOf(id.strip()));
+                }
             }
+            return new TraceRequest(Integer.parseInt(length.group(1)), ids);
+        } catch (NumberFormatException tooLarge) {
+            throw new IllegalArgumentException("a number is too large in: " + line, tooLarge);
         }
-        return new TraceRequest(Integer.parseInt(length.group(1)), ids);
     }
 }

@@ -33,6 +33,15 @@ record TraceShape(ModelShape model, int blockPages, int cachePages, long seed) {
         return KvCache.of(layout(), layout().pools(base, cachePages));
     }
 
+    /**
+     * The prefix cache of a side, empty. Each side has a history of its own: were page numbers the
+     * same on both, whole requests would merge to one block a pool, as they do in no engine.
+     */
+    PrefixCache prefixes(Job.Side side) {
+        long history = side == Job.Side.PREFILL ? seed : ~seed;
+        return new PrefixCache(RequestPages.used(cachePages, history), blockPages);
+    }
+
     /** Where a page lies in one pool of a side's memory. */
     long offset(int pool, int page) {
         return layout().pageBytes() * ((long) pool * cachePages + page);

@@ -41,6 +41,26 @@ class TraceTest {
         assertThatIllegalArgumentException().isThrownBy(() -> TraceRequest.parse(line));
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"input_length\": 99999999999, \"hash_ids\": [1]}",
+                "{\"input_length\": 5, \"hash_ids\": [99999999999999999999]}"
+            })
+    void aNumberThatIsTooLargeIsToldWithItsLine(String line) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> TraceRequest.parse(line))
+                .withMessage("a number is too large in: " + line);
+    }
+
+    @Test
+    void aHashTwiceInARequestIsRefused() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(
+                        () -> TraceRequest.parse("{\"input_length\": 600, \"hash_ids\": [7, 7]}"))
+                .withMessageStartingWith("a hash occurs twice in [7, 7]");
+    }
+
     @Test
     void theSampleIsATrace() {
         Options.Request request = new Options.Request();
@@ -65,7 +85,7 @@ class TraceTest {
 
     @Test
     void aPrefixThatIsThereIsFoundAndKeepsItsPages() {
-        PrefixCache cache = new PrefixCache(20, 2);
+        PrefixCache cache = new PrefixCache(new PageAllocator(20), 2);
         PrefixCache.Placed first = cache.place(List.of(1L, 2L, 3L));
 
         PrefixCache.Placed second = cache.place(List.of(1L, 2L, 4L));
@@ -78,7 +98,7 @@ class TraceTest {
 
     @Test
     void aFullCacheForgetsWhatWasUsedLeastRecently() {
-        PrefixCache cache = new PrefixCache(6, 2);
+        PrefixCache cache = new PrefixCache(new PageAllocator(6), 2);
         cache.place(List.of(1L));
         cache.place(List.of(2L));
         cache.place(List.of(1L));
@@ -91,7 +111,7 @@ class TraceTest {
 
     @Test
     void pagesOfARequestAreDistinctHoweverFullTheCacheIs() {
-        PrefixCache cache = new PrefixCache(12, 2);
+        PrefixCache cache = new PrefixCache(new PageAllocator(12), 2);
         for (long request = 0; request < 50; request++) {
             List<Long> hashes = LongStream.range(request, request + 6).boxed().toList();
 
@@ -102,8 +122,28 @@ class TraceTest {
     }
 
     @Test
+    void pagesAreScatteredAndElsewhereOnEachSide() {
+        List<Long> hashes = LongStream.range(0, 200).boxed().toList();
+        TraceShape shape = new TraceShape(ModelShape.LLAMA_3_1_8B, 1, 400, 1);
+
+        int[] prefill = pages(shape, Job.Side.PREFILL, hashes);
+        int[] decode = pages(shape, Job.Side.DECODE, hashes);
+
+        assertThat(prefill).doesNotHaveDuplicates().isNotEqualTo(decode);
+        assertThat(decode).doesNotHaveDuplicates();
+        // Some neighbours are still adjacent on both sides, so that there is something to merge.
+        assertThat(RequestPages.runs(prefill, decode)).isBetween(20, 199);
+    }
+
+    private static int[] pages(TraceShape shape, Job.Side side, List<Long> hashes) {
+        return shape.prefixes(side).place(hashes).pages().stream()
+                .mapToInt(Integer::intValue)
+                .toArray();
+    }
+
+    @Test
     void aRequestLongerThanTheCacheIsRefused() {
-        PrefixCache cache = new PrefixCache(4, 2);
+        PrefixCache cache = new PrefixCache(new PageAllocator(4), 2);
 
         assertThatExceptionOfType(DemoException.class)
                 .isThrownBy(() -> cache.place(List.of(1L, 2L, 3L)))
