@@ -7,6 +7,7 @@ import dev.verbena.bindings.Errno;
 import dev.verbena.memory.PoolDouble;
 import dev.verbena.transfer.PosterRig.Shape;
 import dev.verbena.verbs.CompletionStatus;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -117,7 +118,9 @@ class PosterCancelTest {
 
     @Test
     void hasNoEffectOnATransferThatIsFailing() {
-        try (PosterRig rig = new PosterRig(Shape.of(1))) {
+        // Closing waits for completions that are lost, so it had better not wait for long.
+        Shape shape = Shape.of(1).withDeadlines(Duration.ofMinutes(10), Duration.ofMillis(40));
+        try (PosterRig rig = new PosterRig(shape)) {
             rig.device.hold();
             rig.device.loseCompletions(true);
             Transfer transfer = rig.write(rig.scattered(3, BYTES));
