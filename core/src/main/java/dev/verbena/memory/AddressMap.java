@@ -147,6 +147,16 @@ public final class AddressMap<T> {
     }
 
     /**
+     * Gives the start of a region.
+     *
+     * @param index which entry
+     * @return the address of its first byte
+     */
+    public long start(int index) {
+        return starts[index];
+    }
+
+    /**
      * Gives the end of a region.
      *
      * @param index which entry

@@ -59,21 +59,44 @@ final class LocalCopy {
     /** Looks up all blocks and holds the pools they touch. */
     private List<Pool> check() {
         BitSet touched = new BitSet(pools.size());
-        int from = -1;
-        int to = -1;
-        for (int block = 0; block < batch.size(); block++) {
-            long length = batch.length(block);
-            from = entry(block, "source", batch.localAddress(block), length, from);
-            to = entry(block, "destination", batch.remoteAddress(block), length, to);
-            touched.set(from);
-            touched.set(to);
-            checkCopy(block, to);
+        long[] sources = batch.localAddresses();
+        long[] destinations = batch.remoteAddresses();
+        long[] lengths = batch.lengths();
+        int size = batch.size();
+        // The regions that held the last block, so that most blocks need no look-up; none yet.
+        long sourceStart = 0;
+        long sourceBytes = 0;
+        long destinationStart = 0;
+        long destinationBytes = 0;
+        for (int block = 0; block < size; block++) {
+            long source = sources[block];
+            long destination = destinations[block];
+            long length = lengths[block];
+            if (!isWithin(source - sourceStart, length, sourceBytes)
+                    || !isWithin(destination - destinationStart, length, destinationBytes)) {
+                int from = entry(block, "source", source, length);
+                int to = entry(block, "destination", destination, length);
+                checkWritable(block, to);
+                touched.set(from);
+                touched.set(to);
+                sourceStart = pools.start(from);
+                sourceBytes = pools.end(from) - sourceStart;
+                destinationStart = pools.start(to);
+                destinationBytes = pools.end(to) - destinationStart;
+            }
+            if (Math.abs(source - destination) < length) {
+                throw refusal(block, "its source and its destination overlap");
+            }
         }
         return BatchCheck.hold(pools, touched);
     }
 
-    private int entry(int block, String side, long address, long length, int hint) {
-        int entry = pools.find(address, hint);
+    private static boolean isWithin(long offset, long length, long bytes) {
+        return offset >= 0 && offset <= bytes - length;
+    }
+
+    private int entry(int block, String side, long address, long length) {
+        int entry = pools.find(address);
         if (entry < 0) {
             throw refusal(block, "its " + side + " is in no registered pool");
         }
@@ -99,14 +122,10 @@ final class LocalCopy {
         return segment;
     }
 
-    private void checkCopy(int block, int to) {
+    private void checkWritable(int block, int to) {
         MemorySegment destination = memory[to];
         if (destination != null && destination.isReadOnly()) {
             throw refusal(block, pools.owner(to) + " is read-only");
-        }
-        long distance = batch.localAddress(block) - batch.remoteAddress(block);
-        if (Math.abs(distance) < batch.length(block)) {
-            throw refusal(block, "its source and its destination overlap");
         }
     }
 
@@ -142,22 +161,36 @@ final class LocalCopy {
         long[] sources = batch.localAddresses();
         long[] destinations = batch.remoteAddresses();
         long[] lengths = batch.lengths();
-        int from = -1;
-        int to = -1;
+        // The memory that held the last block.
+        MemorySegment source = MemorySegment.NULL;
+        MemorySegment destination = MemorySegment.NULL;
+        long sourceStart = 0;
+        long destinationStart = 0;
         for (int block = firstBlock; block < endBlock; block++) {
-            from = pools.find(sources[block], from);
-            to = pools.find(destinations[block], to);
-            MemorySegment source = memory[from];
-            MemorySegment destination = memory[to];
-            if (source == null || destination == null) {
-                throw new IllegalStateException("the batch was changed while it was copied");
+            long length = lengths[block];
+            if (!isWithin(sources[block] - sourceStart, length, source.byteSize())) {
+                source = memoryAt(sources[block]);
+                sourceStart = source.address();
+            }
+            if (!isWithin(destinations[block] - destinationStart, length, destination.byteSize())) {
+                destination = memoryAt(destinations[block]);
+                destinationStart = destination.address();
             }
             MemorySegment.copy(
                     source,
-                    sources[block] - source.address(),
+                    sources[block] - sourceStart,
                     destination,
-                    destinations[block] - destination.address(),
-                    lengths[block]);
+                    destinations[block] - destinationStart,
+                    length);
         }
+    }
+
+    private MemorySegment memoryAt(long address) {
+        int entry = pools.find(address);
+        MemorySegment segment = entry < 0 ? null : memory[entry];
+        if (segment == null) {
+            throw new IllegalStateException("the batch was changed while it was copied");
+        }
+        return segment;
     }
 }

@@ -113,6 +113,67 @@ class StagingRingTest {
         assertThat(ring.regionsInUse()).isZero();
     }
 
+    /**
+     * Every sequence of giving out and releasing, in a ring of each small size: with regions of any
+     * length and released in any order, written before or not. After every step, regions that may
+     * be written are apart, the oldest may be, and the tail is where a naive model says; at the end
+     * of every sequence the rest is released and nothing is left.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void everyShortSequenceKeepsTheRules(int size) {
+        int checked = walk(size, new ArrayList<>(), size < 4 ? 7 : 6);
+
+        assertThat(checked).as("sequences").isGreaterThan(1000);
+    }
+
+    /** A step is the length of a region to give out, or, if negative, which to release. */
+    private static int walk(int size, List<Integer> steps, int left) {
+        List<StagingRing.Region> live = replay(size, steps);
+        if (left == 0) {
+            return 1;
+        }
+        int checked = 0;
+        for (int step = -live.size(); step <= size; step++) {
+            steps.add(step);
+            checked += walk(size, steps, left - 1);
+            steps.removeLast();
+        }
+        return checked;
+    }
+
+    /** Plays a sequence, checks the rules, and gives what is in use before the rest is released. */
+    private static List<StagingRing.Region> replay(int size, List<Integer> steps) {
+        StagingRing ring = new StagingRing(size);
+        List<StagingRing.Region> given = new ArrayList<>();
+        List<StagingRing.Region> live = new ArrayList<>();
+        for (int step : steps) {
+            if (step < 0) {
+                long before = ring.tail();
+                boolean moved = ring.release(live.remove(-step - 1));
+                assertThat(moved).as("%s: moved", steps).isEqualTo(ring.tail() > before);
+            } else {
+                given.add(ring.allocate(step));
+                live.add(given.getLast());
+            }
+        }
+        List<StagingRing.Region> writable = writable(ring, live);
+        assertApart(ring, writable, live, steps.size());
+        if (!live.isEmpty()) {
+            assertThat(writable).as("%s: the oldest", steps).contains(live.getFirst());
+        }
+        long naiveTail =
+                !live.isEmpty()
+                        ? live.getFirst().start()
+                        : given.isEmpty() ? 0 : given.getLast().end();
+        assertThat(ring.tail()).as("%s: tail", steps).isEqualTo(naiveTail);
+
+        List<StagingRing.Region> inUse = List.copyOf(live);
+        live.reversed().forEach(ring::release);
+        assertThat(ring.regionsInUse()).as("%s: left", steps).isZero();
+        return inUse;
+    }
+
     private static List<StagingRing.Region> writable(
             StagingRing ring, List<StagingRing.Region> live) {
         return live.stream()

@@ -104,6 +104,58 @@ class LocalCopyTest {
         refuses(source.address() + BYTES / 2, source.address() + BYTES / 2 - 1, 2, "overlap");
     }
 
+    /** The region that held one block is tried first for the next: by its edges, to the byte. */
+    @Test
+    void aBlockBehindOneThatFitsIsCheckedToTheByte() {
+        long sourceEnd = source.address() + BYTES;
+        long stagingEnd = staging.address() + BYTES;
+        for (int length : new int[] {2, 8}) {
+            refuses(sourceEnd - length + 1, staging.address(), length, "source passes the end");
+            refuses(source.address(), stagingEnd - length + 1, length, "destination passes the");
+            refuses(source.address() - 1, staging.address(), length, "its source ");
+            refuses(source.address(), staging.address() - 1, length, "its destination ");
+            LocalCopy.run(
+                    batch(sourceEnd - 8, stagingEnd - 8, 8)
+                            .add(sourceEnd - length, stagingEnd - length, length)
+                            .add(source.address(), staging.address(), length),
+                    map);
+        }
+        assertNothingHeld();
+    }
+
+    @Test
+    void blocksThatGoToAndFroBetweenPoolsAreCopiedFromAndToTheRightOnes() {
+        new Random(8).ints(BYTES).forEach(new Filler(source)::put);
+        MemorySegment[] from = {source, source.asSlice(BYTES / 2)};
+        MemorySegment third = arena.allocate(BYTES);
+        MemorySegment[] to = {staging, third};
+        AddressMap<Pool> pools =
+                AddressMap.of(
+                        List.of(
+                                entry(sourcePool),
+                                entry(stagingPool),
+                                entry(PoolDouble.over("third", third))));
+        TransferBatch batch = new TransferBatch();
+        for (int block = 0; block < 8; block++) {
+            batch.add(
+                    from[block % 2].address() + block * 64L,
+                    to[block / 2 % 2].address() + block * 64L,
+                    64);
+        }
+
+        LocalCopy.run(batch, pools);
+
+        for (int block = 0; block < 8; block++) {
+            long at = block * 64L;
+            assertThat(from[block % 2].asSlice(at, 64).mismatch(to[block / 2 % 2].asSlice(at, 64)))
+                    .as("block %d", block)
+                    .isEqualTo(-1);
+            assertThat(to[1 - block / 2 % 2].asSlice(at, 64).mismatch(zeros(64)))
+                    .as("the other pool at block %d", block)
+                    .isEqualTo(-1);
+        }
+    }
+
     @Test
     void refusesMemoryThatTheThreadCannotReachOrWrite() {
         MemorySegment readOnly = arena.allocate(64).asReadOnly();
@@ -146,12 +198,34 @@ class LocalCopyTest {
         }
     }
 
+    /** What can be found out before is not left to the copy, which would be half done by then. */
     @Test
-    void aClosedPoolIsNotCopied() {
+    void aReadOnlyDestinationIsFoundBeforeTheFirstByte() {
+        Pool constants = PoolDouble.over("constants", arena.allocate(64).asReadOnly());
+        AddressMap<Pool> pools =
+                AddressMap.of(List.of(entry(sourcePool), entry(stagingPool), entry(constants)));
+        source.fill((byte) 1);
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() ->
+                        LocalCopy.run(
+                                batch(source.address(), staging.address(), 8)
+                                        .add(source.address(), constants.address(), 8),
+                                pools))
+                .withMessageContaining("block 1 of 2")
+                .withMessageContaining("read-only");
+        assertThat(staging.mismatch(zeros(BYTES))).as("bytes copied").isEqualTo(-1);
+    }
+
+    @Test
+    void aClosedPoolIsNeitherCopiedToNorFrom() {
         PoolDouble.close(stagingPool);
 
         assertThatIllegalStateException()
                 .isThrownBy(() -> LocalCopy.run(batch(source.address(), staging.address(), 8), map))
+                .withMessageContaining("staging");
+        assertThatIllegalStateException()
+                .isThrownBy(() -> LocalCopy.run(batch(staging.address(), source.address(), 8), map))
                 .withMessageContaining("staging");
         assertThatCode(() -> PoolDouble.close(sourcePool)).doesNotThrowAnyException();
     }
