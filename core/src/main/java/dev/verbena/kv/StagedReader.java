@@ -57,6 +57,9 @@ final class StagedReader {
         /** The writers that share it, and the immediates that each still owes. */
         final Map<Peer, Integer> owed = new LinkedHashMap<>();
 
+        /** The writers that have asked for it: once each, as its region will be another's. */
+        final Set<Peer> asked = new HashSet<>();
+
         int token;
 
         /** Nothing of it is on its way any more. */
@@ -210,6 +213,10 @@ final class StagedReader {
         }
         if (!known.owed.containsKey(writer)) {
             throw new IllegalArgumentException("it has no heads for this decode rank");
+        }
+        if (!known.asked.add(writer)) {
+            throw new IllegalArgumentException(
+                    "chunk %d was staged already".formatted(message.chunk()));
         }
         return known;
     }
