@@ -131,11 +131,17 @@ final class Options {
         /**
          * The trace that was asked for, or nothing.
          *
-         * @throws IllegalArgumentException if the file cannot be read, is no trace, or is empty
+         * @throws IllegalArgumentException if the file cannot be read, is no trace, or is empty; or
+         *     if an option says that something else is to be sent
          */
         List<TraceRequest> traceRequests() {
             if (trace == null) {
                 return List.of();
+            }
+            if (scenario != null || tokens != null) {
+                throw new IllegalArgumentException(
+                        "--trace says what is sent, and so does %s: leave one of them out"
+                                .formatted(scenario != null ? "--scenario" : "--tokens"));
             }
             try {
                 List<TraceRequest> requests =

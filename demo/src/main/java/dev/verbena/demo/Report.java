@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The end of a run, for people and for machines.
  *
- * @param device the RDMA device of the prefill side, or null if none was opened
+ * @param device the device of the prefill side, which is "tcp" without RDMA, or null if none was
+ *     opened
  * @param transport what moved the bytes
  * @param scenarios what was done
  * @param error why it ended early, or null if it did not

@@ -51,6 +51,21 @@ class RequestOptionsTest {
                 .withMessageContaining("moves the cache of qwen3-next-80b, not of deepseek-v3");
     }
 
+    @Test
+    void aTraceBesideAnotherRequestIsRefused() {
+        request.trace = "sample";
+        request.scenario = Scenario.MAIN;
+        assertThatIllegalArgumentException()
+                .isThrownBy(request::traceRequests)
+                .withMessageContaining("--scenario");
+
+        request.scenario = null;
+        request.tokens = 64;
+        assertThatIllegalArgumentException()
+                .isThrownBy(request::cacheBytes)
+                .withMessageContaining("--tokens");
+    }
+
     private List<Scenario> scenarios() {
         return request.jobs().stream().map(Job::scenario).toList();
     }
