@@ -1,0 +1,71 @@
+package dev.verbena.bench;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Supplier;
+
+/**
+ * The command line: {@code Bench WARM_UPS RUNS TARGET SOURCES NAME...}, as scripts/bench calls it.
+ *
+ * <p>For each benchmark it writes {@code TARGET/NAME.json}, and a table to standard output. Status
+ * 0 if all were measured, 1 if one failed, 2 if a name is unknown.
+ */
+public final class Bench {
+    private static final Map<String, Supplier<Benchmark>> BENCHMARKS =
+            Map.of("post", PostBench::new);
+
+    private Bench() {}
+
+    /**
+     * Runs benchmarks.
+     *
+     * @param arguments as above
+     * @throws IOException if a result cannot be written
+     */
+    public static void main(String[] arguments) throws IOException {
+        Rounds rounds = new Rounds(Integer.parseInt(arguments[0]), Integer.parseInt(arguments[1]));
+        Path target = Path.of(arguments[2]).toAbsolutePath();
+        Path sources = Path.of(arguments[3]).toAbsolutePath();
+        List<String> names = List.of(arguments).subList(4, arguments.length);
+        if (!BENCHMARKS.keySet().containsAll(names)) {
+            System.err.println("There are " + BENCHMARKS.keySet() + ", not all of " + names);
+            System.exit(2);
+        }
+        PrintStream out = System.out;
+        int status = 0;
+        out.println(Result.heading());
+        for (String name : names) {
+            List<Result> results = new ArrayList<>();
+            Benchmark.Setting setting =
+                    new Benchmark.Setting(
+                            rounds,
+                            target.resolve("native"),
+                            sources,
+                            result -> {
+                                results.add(result);
+                                out.println(result.line());
+                            });
+            try {
+                Objects.requireNonNull(BENCHMARKS.get(name)).get().run(setting);
+                write(target.resolve(name + ".json"), results);
+            } catch (Exception | AssertionError failure) {
+                System.err.println(name + " failed:");
+                failure.printStackTrace();
+                status = 1;
+            }
+        }
+        System.exit(status);
+    }
+
+    private static void write(Path file, List<Result> results) throws IOException {
+        Files.createDirectories(file.getParent());
+        new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), results);
+    }
+}

@@ -1,0 +1,331 @@
+package dev.verbena.bench;
+
+import com.sun.management.ThreadMXBean;
+import dev.verbena.bench.NoOpDevice.Pages;
+import dev.verbena.bench.Rounds.Better;
+import dev.verbena.memory.AddressMap;
+import dev.verbena.memory.MemoryRegistry;
+import dev.verbena.memory.Pool;
+import dev.verbena.memory.RegistryOptions;
+import dev.verbena.memory.RemotePool;
+import dev.verbena.transfer.BatchPoster;
+import dev.verbena.transfer.Direction;
+import dev.verbena.transfer.FailureReason;
+import dev.verbena.transfer.PosterOptions;
+import dev.verbena.transfer.Transfer;
+import dev.verbena.transfer.TransferBatch;
+import dev.verbena.verbs.Access;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairOptions;
+import dev.verbena.verbs.WorkCompletions;
+import dev.verbena.verbs.WorkRequests;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import java.util.OptionalInt;
+
+/**
+ * What a work request costs before the device has it: batches of fresh addresses, built, posted and
+ * polled, against the straightforward C loop on the same no-op driver.
+ *
+ * <p>At two altitudes. {@code post/verbs} does what the C loop does, by {@link WorkRequests} and
+ * {@link QueuePair#post}. {@code post/transfer} is the whole way of a batch: it is also checked
+ * against the pools, merged, accounted for and brought to an end.
+ */
+final class PostBench implements Benchmark {
+    private static final int[] SIZES = {1, 32, 256, 1024};
+    private static final int REQUESTS_PER_ROUND = 1 << 20;
+    private static final int PAGES = 1 << 16;
+    private static final int PAGE_BYTES = 4096;
+    private static final int POLL = 64;
+
+    /** The queue holds the longest batch, so that a batch is one chain on both sides. */
+    private static final PosterOptions OPTIONS = PosterOptions.defaults().withDepth(1024, 1024);
+
+    @Override
+    public void run(Setting setting) throws Exception {
+        try (Rig rig = new Rig(setting, OPTIONS)) {
+            for (int size : SIZES) {
+                rig.post("post/verbs/" + size, size, rig::postByVerbs);
+            }
+            for (int size : SIZES) {
+                rig.post("post/transfer/" + size, size, rig::postByTransfer);
+            }
+            for (int size : SIZES) {
+                rig.allocation(size);
+            }
+            for (int entries : new int[] {1, 16, POLL}) {
+                rig.poll(entries);
+            }
+        }
+    }
+
+    /** Posts so many batches of a size. */
+    @FunctionalInterface
+    private interface Poster {
+        void post(int size, int batches) throws Exception;
+    }
+
+    /** One device, one queue pair, and pools of addresses where there is no memory. */
+    private static final class Rig implements AutoCloseable {
+        private final Setting setting;
+        private final NoOpDevice device;
+        private final CompletionQueue verbsCompletions;
+        private final QueuePair verbsPair;
+        private final WorkRequests ring;
+        private final WorkCompletions completions = new WorkCompletions(POLL);
+        private final MemoryRegistry registry;
+        private final CompletionQueue completionQueue;
+        private final BatchPoster poster;
+        private final AddressMap<Pool> local;
+        private final AddressMap<RemotePool> remote;
+        private final Pages pages;
+        private final TransferBatch batch = new TransferBatch(OPTIONS.chainRequests());
+
+        Rig(Setting setting, PosterOptions options) {
+            this.setting = setting;
+            device = new NoOpDevice(setting.programs());
+            QueuePairOptions size =
+                    new QueuePairOptions(
+                            options.sendRequests(), options.maxSge(), options.receiveRequests(), 1);
+            int depth = BatchPoster.completionsNeeded(1, options);
+            verbsCompletions = device.completionQueue(depth);
+            verbsPair = device.queuePair(size);
+            // As in the C loop, whose entries are one a request.
+            ring = new WorkRequests(options.sendRequests(), 1);
+            registry = new MemoryRegistry(new AddressRegions(), RegistryOptions.defaults());
+            long bytes = (long) PAGES * PAGE_BYTES;
+            Pool here = registry.registerAddress("local", 1L << 40, bytes);
+            Pool there = registry.registerAddress("remote", 1L << 41, bytes, Access.REMOTE_WRITE);
+            local = registry.addressMap();
+            remote = RemotePool.map(List.of(new RemotePool(there.descriptor())));
+            pages =
+                    new Pages(
+                            here.address(),
+                            local.key(local.find(here.address())),
+                            there.address(),
+                            remote.key(0),
+                            PAGES,
+                            PAGE_BYTES);
+            completionQueue = device.completionQueue(depth);
+            poster =
+                    new BatchPoster(
+                            List.of(device.queuePair(size)),
+                            completionQueue,
+                            1L << 30,
+                            options,
+                            new BatchPoster.Listener() {
+                                @Override
+                                public void immediate(int immediate) {}
+
+                                @Override
+                                public void stopped(FailureReason reason, String message) {}
+                            });
+        }
+
+        void post(String name, int size, Poster ours) throws Exception {
+            int batches = Math.max(1, REQUESTS_PER_ROUND / size);
+            requireSameRequests(name, size, ours);
+            setting.report()
+                    .accept(
+                            Result.of(
+                                    name,
+                                    "ns/WR",
+                                    setting.rounds()
+                                            .compare(
+                                                    Better.LOWER,
+                                                    () -> time(ours, size, batches),
+                                                    () -> time(device::peerPost, size, batches)),
+                                    "batch",
+                                    size,
+                                    "sge",
+                                    1,
+                                    "peer",
+                                    "C loop, gcc -O2"));
+        }
+
+        /** Nanoseconds a request. */
+        private double time(Poster side, int size, int batches) throws Exception {
+            long start = System.nanoTime();
+            side.post(size, batches);
+            return (double) (System.nanoTime() - start) / ((long) size * batches);
+        }
+
+        private double time(PeerPoster side, int size, int batches) throws Exception {
+            return time((Poster) (s, b) -> side.post(pages, s, b), size, batches);
+        }
+
+        /** Both sides must have given the driver the same ranges and keys. */
+        private void requireSameRequests(String name, int size, Poster ours) throws Exception {
+            device.reset();
+            device.peerPost(pages, size, 3);
+            long checksum = device.checksum();
+            long requests = device.requests();
+            device.reset();
+            ours.post(size, 3);
+            if (device.checksum() != checksum || device.requests() != requests) {
+                throw new AssertionError(
+                        "%s posted %d requests of sum %x, the peer %d of sum %x"
+                                .formatted(
+                                        name,
+                                        device.requests(),
+                                        device.checksum(),
+                                        requests,
+                                        checksum));
+            }
+        }
+
+        private void postByVerbs(int size, int batches) {
+            int mask = ring.capacity() - 1;
+            int first = 0;
+            for (int b = 0; b < batches; b++) {
+                for (int k = 0; k < size; k++) {
+                    int slot = (first + k) & mask;
+                    ring.fill(
+                            slot,
+                            k,
+                            WorkRequests.Operation.WRITE,
+                            pages.remoteOf(k, b),
+                            pages.remoteKey(),
+                            1,
+                            k == size - 1);
+                    ring.piece(slot, 0, pages.localOf(k, b), pages.bytes(), pages.localKey());
+                }
+                if (verbsPair.post(ring, first, size) != size) {
+                    throw new AssertionError("errno " + verbsPair.postErrno());
+                }
+                first = (first + size) & mask;
+                awaitLast(size - 1);
+            }
+        }
+
+        private void awaitLast(long identity) {
+            boolean done = false;
+            while (!done) {
+                int count = verbsCompletions.poll(completions);
+                for (int i = 0; i < count; i++) {
+                    if (completions.status(i) != CompletionStatus.SUCCESS) {
+                        throw new AssertionError(completions.status(i));
+                    }
+                    done |= completions.workRequestId(i) == identity;
+                }
+            }
+        }
+
+        private void postByTransfer(int size, int batches) {
+            for (int b = 0; b < batches; b++) {
+                batch.clear();
+                for (int k = 0; k < size; k++) {
+                    batch.add(pages.localOf(k, b), pages.remoteOf(k, b), pages.bytes());
+                }
+                Transfer transfer =
+                        poster.post(Direction.WRITE, batch, local, remote, OptionalInt.empty());
+                while (!transfer.poll()) {}
+            }
+        }
+
+        /** Bytes on the Java heap, of which the C loop has none. */
+        void allocation(int size) throws Exception {
+            int batches = 1000;
+            double verbs = heapBytes(this::postByVerbs, size, batches) / ((double) size * batches);
+            double transfer = heapBytes(this::postByTransfer, size, batches) / (double) batches;
+            setting.report()
+                    .accept(
+                            Result.of(
+                                    "post/allocated/" + size,
+                                    "bytes/WR",
+                                    new Rounds.Comparison(verbs, 0, verbs == 0 ? 1 : 0, 1, 1, 1),
+                                    "batch",
+                                    size,
+                                    "bytes_per_transfer",
+                                    transfer,
+                                    "peer",
+                                    "C loop, which has no heap"));
+        }
+
+        private static long heapBytes(Poster side, int size, int batches) throws Exception {
+            var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+            long before = threads.getCurrentThreadAllocatedBytes();
+            side.post(size, batches);
+            return threads.getCurrentThreadAllocatedBytes() - before;
+        }
+
+        void poll(int entries) throws Exception {
+            int polls = REQUESTS_PER_ROUND / entries;
+            double count = (double) polls * entries;
+            try (WorkCompletions room = new WorkCompletions(entries)) {
+                long sum = sumByPeer(entries, polls);
+                long sumOfOurs = sumByVerbs(room, polls);
+                if (sum != sumOfOurs) {
+                    throw new AssertionError("polled identities differ");
+                }
+                setting.report()
+                        .accept(
+                                Result.of(
+                                        "post/poll/" + entries,
+                                        "ns/completion",
+                                        setting.rounds()
+                                                .compare(
+                                                        Better.LOWER,
+                                                        () ->
+                                                                nanos(() -> sumByVerbs(room, polls))
+                                                                        / count,
+                                                        () ->
+                                                                nanos(() ->
+                                                                        sumByPeer(entries, polls))
+                                                                        / count),
+                                        "completions_per_poll",
+                                        entries,
+                                        "peer",
+                                        "C loop, gcc -O2"));
+            }
+        }
+
+        private long sumByPeer(int entries, int polls) {
+            device.endless(true);
+            long sum = device.peerPoll(entries, polls);
+            device.endless(false);
+            return sum;
+        }
+
+        private long sumByVerbs(WorkCompletions room, int polls) {
+            device.endless(true);
+            long sum = 0;
+            for (int poll = 0; poll < polls; poll++) {
+                int count = verbsCompletions.poll(room);
+                for (int i = 0; i < count; i++) {
+                    if (room.status(i) != CompletionStatus.SUCCESS) {
+                        throw new AssertionError(room.status(i));
+                    }
+                    sum += room.workRequestId(i);
+                }
+            }
+            device.endless(false);
+            return sum;
+        }
+
+        private static double nanos(Runnable code) {
+            long start = System.nanoTime();
+            code.run();
+            return System.nanoTime() - start;
+        }
+
+        @Override
+        public void close() {
+            poster.close();
+            completionQueue.close();
+            registry.close();
+            completions.close();
+            ring.close();
+            verbsPair.close();
+            verbsCompletions.close();
+            device.close();
+        }
+    }
+
+    @FunctionalInterface
+    private interface PeerPoster {
+        long post(Pages pages, int size, int batches);
+    }
+}
