@@ -19,7 +19,9 @@ import java.util.function.Supplier;
  */
 public final class Bench {
     private static final Map<String, Supplier<Benchmark>> BENCHMARKS =
-            Map.of("post", PostBench::new);
+            Map.of(
+                    "post", PostBench::new,
+                    "plan", PlanBench::new);
 
     private Bench() {}
 

@@ -3,27 +3,14 @@ package dev.verbena.bench;
 import com.sun.management.ThreadMXBean;
 import dev.verbena.bench.NoOpDevice.Pages;
 import dev.verbena.bench.Rounds.Better;
-import dev.verbena.memory.AddressMap;
-import dev.verbena.memory.MemoryRegistry;
-import dev.verbena.memory.Pool;
-import dev.verbena.memory.RegistryOptions;
-import dev.verbena.memory.RemotePool;
-import dev.verbena.transfer.BatchPoster;
-import dev.verbena.transfer.Direction;
-import dev.verbena.transfer.FailureReason;
 import dev.verbena.transfer.PosterOptions;
-import dev.verbena.transfer.Transfer;
 import dev.verbena.transfer.TransferBatch;
-import dev.verbena.verbs.Access;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairOptions;
 import dev.verbena.verbs.WorkCompletions;
 import dev.verbena.verbs.WorkRequests;
 import java.lang.management.ManagementFactory;
-import java.util.List;
-import java.util.OptionalInt;
 
 /**
  * What a work request costs before the device has it: batches of fresh addresses, built, posted and
@@ -36,8 +23,6 @@ import java.util.OptionalInt;
 final class PostBench implements Benchmark {
     private static final int[] SIZES = {1, 32, 256, 1024};
     private static final int REQUESTS_PER_ROUND = 1 << 20;
-    private static final int PAGES = 1 << 16;
-    private static final int PAGE_BYTES = 4096;
     private static final int POLL = 64;
 
     /** The queue holds the longest batch, so that a batch is one chain on both sides. */
@@ -75,53 +60,19 @@ final class PostBench implements Benchmark {
         private final QueuePair verbsPair;
         private final WorkRequests ring;
         private final WorkCompletions completions = new WorkCompletions(POLL);
-        private final MemoryRegistry registry;
-        private final CompletionQueue completionQueue;
-        private final BatchPoster poster;
-        private final AddressMap<Pool> local;
-        private final AddressMap<RemotePool> remote;
+        private final NoOpPoster poster;
         private final Pages pages;
         private final TransferBatch batch = new TransferBatch(OPTIONS.chainRequests());
 
         Rig(Setting setting, PosterOptions options) {
             this.setting = setting;
             device = new NoOpDevice(setting.programs());
-            QueuePairOptions size =
-                    new QueuePairOptions(
-                            options.sendRequests(), options.maxSge(), options.receiveRequests(), 1);
-            int depth = BatchPoster.completionsNeeded(1, options);
-            verbsCompletions = device.completionQueue(depth);
-            verbsPair = device.queuePair(size);
+            verbsCompletions = device.completionQueue(options.sendRequests());
+            verbsPair = device.queuePair(NoOpPoster.queuePairOptions(options));
             // As in the C loop, whose entries are one a request.
             ring = new WorkRequests(options.sendRequests(), 1);
-            registry = new MemoryRegistry(new AddressRegions(), RegistryOptions.defaults());
-            long bytes = (long) PAGES * PAGE_BYTES;
-            Pool here = registry.registerAddress("local", 1L << 40, bytes);
-            Pool there = registry.registerAddress("remote", 1L << 41, bytes, Access.REMOTE_WRITE);
-            local = registry.addressMap();
-            remote = RemotePool.map(List.of(new RemotePool(there.descriptor())));
-            pages =
-                    new Pages(
-                            here.address(),
-                            local.key(local.find(here.address())),
-                            there.address(),
-                            remote.key(0),
-                            PAGES,
-                            PAGE_BYTES);
-            completionQueue = device.completionQueue(depth);
-            poster =
-                    new BatchPoster(
-                            List.of(device.queuePair(size)),
-                            completionQueue,
-                            1L << 30,
-                            options,
-                            new BatchPoster.Listener() {
-                                @Override
-                                public void immediate(int immediate) {}
-
-                                @Override
-                                public void stopped(FailureReason reason, String message) {}
-                            });
+            poster = new NoOpPoster(device, options);
+            pages = poster.pages();
         }
 
         void post(String name, int size, Poster ours) throws Exception {
@@ -219,9 +170,7 @@ final class PostBench implements Benchmark {
                 for (int k = 0; k < size; k++) {
                     batch.add(pages.localOf(k, b), pages.remoteOf(k, b), pages.bytes());
                 }
-                Transfer transfer =
-                        poster.post(Direction.WRITE, batch, local, remote, OptionalInt.empty());
-                while (!transfer.poll()) {}
+                poster.write(batch);
             }
         }
 
@@ -314,8 +263,6 @@ final class PostBench implements Benchmark {
         @Override
         public void close() {
             poster.close();
-            completionQueue.close();
-            registry.close();
             completions.close();
             ring.close();
             verbsPair.close();
