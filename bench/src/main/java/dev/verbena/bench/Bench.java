@@ -12,7 +12,8 @@ import java.util.Objects;
 import java.util.function.Supplier;
 
 /**
- * The command line: {@code Bench WARM_UPS RUNS TARGET SOURCES NAME...}, as scripts/bench calls it.
+ * The command line, as scripts/bench calls it: {@code Bench WARM_UPS RUNS TARGET SOURCES NAME...},
+ * or {@code Bench plot TARGET}.
  *
  * <p>For each benchmark it writes {@code TARGET/NAME.json}, and a table to standard output. Status
  * 0 if all were measured, 1 if one failed, 2 if a name is unknown.
@@ -21,7 +22,13 @@ public final class Bench {
     private static final Map<String, Supplier<Benchmark>> BENCHMARKS =
             Map.of(
                     "post", PostBench::new,
-                    "plan", PlanBench::new);
+                    "plan", PlanBench::new,
+                    "lookup", LookupBench::new,
+                    "register", RegisterBench::new,
+                    "startup", StartupBench::new,
+                    "rxe-bw", BandwidthBench::new,
+                    "rxe-lat", LatencyBench::new,
+                    "rxe-scatter", ScatterBench::new);
 
     private Bench() {}
 
@@ -32,6 +39,10 @@ public final class Bench {
      * @throws IOException if a result cannot be written
      */
     public static void main(String[] arguments) throws IOException {
+        if (arguments[0].equals("plot")) {
+            Plot.drawAll(Path.of(arguments[1])).forEach(System.out::println);
+            return;
+        }
         Rounds rounds = new Rounds(Integer.parseInt(arguments[0]), Integer.parseInt(arguments[1]));
         Path target = Path.of(arguments[2]).toAbsolutePath();
         Path sources = Path.of(arguments[3]).toAbsolutePath();

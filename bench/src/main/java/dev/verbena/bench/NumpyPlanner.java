@@ -1,11 +1,9 @@
 package dev.verbena.bench;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 
 /** The peer of planning: {@code plan_peer.py}, a process that plans when it is asked to. */
 final class NumpyPlanner implements AutoCloseable {
@@ -18,26 +16,21 @@ final class NumpyPlanner implements AutoCloseable {
      */
     record Planned(long nanos, int blocks, long checksum) {}
 
-    private final Process process;
-    private final PrintStream requests;
-    private final BufferedReader answers;
+    private final ChildProcess process;
 
     NumpyPlanner(Path sources) throws IOException {
+        // The distribution's Python, which has the distribution's numpy.
         process =
-                new ProcessBuilder(
+                new ChildProcess(
+                        Map.of(),
+                        List.of(
                                 "/usr/bin/python3",
-                                sources.resolve("python/plan_peer.py").toString())
-                        .redirectError(ProcessBuilder.Redirect.INHERIT)
-                        .start();
-        requests = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
-        answers =
-                new BufferedReader(
-                        new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+                                sources.resolve("python/plan_peer.py").toString()));
     }
 
     /** Sets up the case that the next plans are of. */
     void prepare(PlanBench.Case planned) throws IOException {
-        ask(
+        process.ask(
                 "case %d %d %d %d %d %d %d"
                         .formatted(
                                 planned.pools(),
@@ -50,25 +43,15 @@ final class NumpyPlanner implements AutoCloseable {
     }
 
     Planned plan(String way) throws IOException {
-        String[] words = ask(way).split(" ", -1);
+        String[] words = process.ask(way).split(" ", -1);
         return new Planned(
                 Long.parseLong(words[0]),
                 Integer.parseInt(words[1]),
                 Long.parseUnsignedLong(words[2]));
     }
 
-    private String ask(String request) throws IOException {
-        requests.println(request);
-        String answer = answers.readLine();
-        if (answer == null) {
-            throw new IOException("the numpy planner died at: " + request);
-        }
-        return answer;
-    }
-
     @Override
     public void close() {
-        requests.close();
-        process.destroy();
+        process.close();
     }
 }

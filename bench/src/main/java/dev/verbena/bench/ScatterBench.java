@@ -1,0 +1,118 @@
+package dev.verbena.bench;
+
+import dev.verbena.bench.Rounds.Better;
+import dev.verbena.transfer.PosterOptions;
+import dev.verbena.transfer.Transfer;
+import dev.verbena.transfer.TransferBatch;
+import java.util.Map;
+
+/**
+ * Scattered pages over the device, in batches, against puts and a flush of UCX by its Java binding.
+ * No two pages of a batch are adjacent on either side, so that there is nothing to merge.
+ */
+final class ScatterBench implements Benchmark {
+    /** Of the memory of both sides; what a page of the processor has. */
+    static final long ALIGNMENT = 4096;
+
+    private static final int[] PAGE_BYTES = {4 << 10, 16 << 10, 64 << 10};
+    private static final int[] BATCHES = {32, 128, 1024, 4096};
+    private static final long POOL_BYTES = 512L << 20;
+
+    /** A round moves so many bytes, or one batch if that is more. */
+    private static final long ROUND_BYTES = 32L << 20;
+
+    /** Where page i of batch b is here, in pages. */
+    static long localSlot(int page, int batch, long slots) {
+        return (page * 2L + batch * 31L) % slots;
+    }
+
+    /** Where page i of batch b goes: the batch back to front. */
+    static long remoteSlot(int page, int batch, long slots) {
+        return slots - 1 - localSlot(page, batch, slots);
+    }
+
+    @Override
+    public void run(Setting setting) throws Exception {
+        Map<String, String> ucx =
+                Map.of(
+                        "UCX_TLS",
+                        System.getProperty("verbena.bench.ucx.tls", "rc_v"),
+                        "UCX_NET_DEVICES",
+                        "all",
+                        "UCX_WARN_UNUSED_ENV_VARS",
+                        "n");
+        try (DevicePair pair =
+                        DevicePair.open(
+                                RdmaDevice.first(), POOL_BYTES, 1, PosterOptions.defaults());
+                ChildProcess peer =
+                        new ChildProcess(
+                                ucx,
+                                ChildProcess.java(
+                                        "dev.verbena.bench.UcxScatter",
+                                        Long.toString(POOL_BYTES)))) {
+            peer.answer();
+            for (int pageBytes : PAGE_BYTES) {
+                for (int pages : BATCHES) {
+                    if ((long) pages * pageBytes * 2 <= POOL_BYTES) {
+                        measure(setting, pair, peer, pageBytes, pages);
+                    }
+                }
+            }
+        }
+    }
+
+    private static void measure(
+            Setting setting, DevicePair pair, ChildProcess peer, int pageBytes, int pages)
+            throws Exception {
+        int batches = (int) Math.max(1, ROUND_BYTES / ((long) pageBytes * pages));
+        double mib = (double) batches * pages * pageBytes / (1 << 20);
+        TransferBatch batch = new TransferBatch(pages);
+        String request = "%d %d %d".formatted(pageBytes, pages, batches);
+        setting.report()
+                .accept(
+                        Result.of(
+                                "rxe-scatter/%d-KiB/%d".formatted(pageBytes >> 10, pages),
+                                "MiB/s",
+                                setting.rounds()
+                                        .compare(
+                                                Better.HIGHER,
+                                                () ->
+                                                        mib
+                                                                * 1e9
+                                                                / write(
+                                                                        pair, batch, pageBytes,
+                                                                        pages, batches),
+                                                () ->
+                                                        mib
+                                                                * 1e9
+                                                                / Long.parseLong(
+                                                                        peer.ask(request))),
+                                "page_bytes",
+                                pageBytes,
+                                "batch",
+                                pages,
+                                "queue_pairs",
+                                1,
+                                "peer",
+                                "UCX, implicit puts and a flush, by jucx"));
+    }
+
+    private static double write(
+            DevicePair pair, TransferBatch batch, int pageBytes, int pages, int batches)
+            throws InterruptedException {
+        long slots = POOL_BYTES / pageBytes;
+        long start = System.nanoTime();
+        for (int b = 0; b < batches; b++) {
+            batch.clear();
+            for (int page = 0; page < pages; page++) {
+                batch.add(
+                        pair.local().address() + localSlot(page, b, slots) * pageBytes,
+                        pair.remote().address() + remoteSlot(page, b, slots) * pageBytes,
+                        pageBytes);
+            }
+            Transfer transfer = pair.peer().write(batch);
+            transfer.await();
+        }
+        return System.nanoTime() - start;
+    }
+}
