@@ -96,12 +96,8 @@ final class IndexRuns {
 
     /** Adds a block per run, for a pool whose items have the same length on both sides. */
     void addTo(TransferBatch batch, long sourceBase, long destinationBase, long itemBytes) {
-        for (int run = 0; run < count; run++) {
-            batch.add(
-                    sourceBase + sources[run] * itemBytes,
-                    destinationBase + destinations[run] * itemBytes,
-                    lengths[run] * itemBytes);
-        }
+        batch.addRuns(
+                sourceBase, sources, destinationBase, destinations, lengths, count, itemBytes);
     }
 
     /** Cuts into parts of at most that many items, in order; no part is empty. */

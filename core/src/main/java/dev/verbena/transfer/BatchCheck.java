@@ -41,30 +41,54 @@ final class BatchCheck {
      */
     List<Pool> holdPools() {
         BitSet touched = new BitSet(local.size());
+        int refused = nextRefused(0, touched);
+        if (refused < batch.size()) {
+            throw refusal(refused);
+        }
+        return hold(local, touched);
+    }
+
+    /**
+     * Finds the first block that is refused, from a block on; the batch's size if there is none.
+     *
+     * @param touched gets the local regions in which blocks before it begin
+     */
+    private int nextRefused(int from, BitSet touched) {
         long[] locals = batch.localAddresses();
         long[] remotes = batch.remoteAddresses();
         long[] lengths = batch.lengths();
-        int localIndex = -1;
-        int remoteIndex = -1;
-        for (int block = 0; block < batch.size(); block++) {
-            int l = local.find(locals[block], localIndex);
-            int r = remote.find(remotes[block], remoteIndex);
+        int size = batch.size();
+        // The regions that held the last block; none yet, and in none fits any block.
+        long localStart = 0;
+        long localBytes = 0;
+        long remoteStart = 0;
+        long remoteBytes = 0;
+        for (int block = from; block < size; block++) {
+            long length = lengths[block];
+            long localOffset = locals[block] - localStart;
+            long remoteOffset = remotes[block] - remoteStart;
+            if (localOffset >= 0
+                    && localOffset <= localBytes - length
+                    && remoteOffset >= 0
+                    && remoteOffset <= remoteBytes - length) {
+                continue;
+            }
+            int l = local.find(locals[block]);
+            int r = remote.find(remotes[block]);
             if (l < 0
                     || r < 0
-                    || !local.covers(l, locals[block], lengths[block])
-                    || !remote.covers(r, remotes[block], lengths[block])) {
-                throw refusal(block);
+                    || !local.covers(l, locals[block], length)
+                    || !remote.covers(r, remotes[block], length)
+                    || !allowed(local.owner(l), remote.owner(r))) {
+                return block;
             }
-            if (l != localIndex || r != remoteIndex) {
-                if (!allowed(local.owner(l), remote.owner(r))) {
-                    throw refusal(block);
-                }
-                touched.set(l);
-                localIndex = l;
-                remoteIndex = r;
-            }
+            touched.set(l);
+            localStart = local.start(l);
+            localBytes = local.end(l) - localStart;
+            remoteStart = remote.start(r);
+            remoteBytes = remote.end(r) - remoteStart;
         }
-        return hold(local, touched);
+        return size;
     }
 
     /**
@@ -89,11 +113,14 @@ final class BatchCheck {
     /** The blocks that would be refused, with reasons; at most so many. */
     List<TransferPlan.Refusal> refusals(int limit) {
         List<TransferPlan.Refusal> refusals = new ArrayList<>();
-        for (int block = 0; block < batch.size() && refusals.size() < limit; block++) {
+        BitSet touched = new BitSet(local.size());
+        int block = nextRefused(0, touched);
+        while (block < batch.size() && refusals.size() < limit) {
             String reason = reason(block);
             if (reason != null) {
                 refusals.add(new TransferPlan.Refusal(block, reason));
             }
+            block = nextRefused(block + 1, touched);
         }
         return refusals;
     }

@@ -6,6 +6,7 @@ import dev.verbena.verbs.Endpoint;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.VerbsException;
 import dev.verbena.verbs.WorkRequests;
+import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -54,19 +55,22 @@ final class SendQueue {
     private long head;
     private long tail;
 
-    // By slot: where in its batch the work request begins, and where it ends.
+    // By slot: where in its batch the work request begins. It ends where the next one of its chain
+    // begins, or where its chain ends.
     private final int[] firstBlocks;
     private final long[] firstOffsets;
-    private final int[] endBlocks;
-    private final long[] endOffsets;
     private final long[] requestBytes;
-    private final boolean[] signaled;
 
     private long unsignaledBytes;
+
+    /** Whether the newest request in flight is signalled. */
+    private boolean newestSignaled;
 
     // Chains in flight, oldest first; by number modulo capacity.
     private final @Nullable Transfer[] chainTransfers;
     private final long[] chainEnds;
+    private final int[] chainEndBlocks;
+    private final long[] chainEndOffsets;
 
     /** Less those of requests that were lost. */
     private final long[] chainBytes;
@@ -93,12 +97,11 @@ final class SendQueue {
         this.signalMask = depth / 2 - 1;
         this.firstBlocks = new int[depth];
         this.firstOffsets = new long[depth];
-        this.endBlocks = new int[depth];
-        this.endOffsets = new long[depth];
-        this.signaled = new boolean[depth];
         this.requestBytes = new long[depth];
         this.chainTransfers = new Transfer[depth];
         this.chainEnds = new long[depth];
+        this.chainEndBlocks = new int[depth];
+        this.chainEndOffsets = new long[depth];
         this.chainBytes = new long[depth];
     }
 
@@ -125,7 +128,7 @@ final class SendQueue {
      * that, as what was refused has none.
      */
     boolean endsUnsignaled() {
-        return head != tail && !signaled[(int) (head - 1) & mask];
+        return head != tail && !newestSignaled;
     }
 
     /** Block at which the last post was refused, or -1 if that is not known. */
@@ -148,21 +151,27 @@ final class SendQueue {
     }
 
     private Posted post(Transfer transfer, WorkRequestCursor cursor, int limit) {
-        int count = 0;
-        while (count < limit && cursor.next()) {
-            fill(transfer, cursor, head + count);
-            count++;
+        long end = head;
+        long bytes = 0;
+        while (end < head + limit) {
+            int singles = fillSingles(transfer, cursor, end, (int) (head + limit - end));
+            if (singles > 0) {
+                end += singles;
+                bytes += cursor.singleBytes();
+            } else if (cursor.next()) {
+                fill(transfer, cursor, end++);
+                bytes += cursor.bytes();
+            } else {
+                break;
+            }
         }
-        if (count == 0) {
+        if (end == head) {
             return Posted.ALL;
         }
-        int last = (int) (head + count - 1) & mask;
-        ring.signal(last);
-        signaled[last] = true;
+        ring.signal((int) (end - 1) & mask);
         unsignaledBytes = 0;
-        long end = head + count;
         refusedBlock = -1;
-        Posted posted = ring(transfer, count);
+        Posted posted = ring(transfer, (int) (end - head), bytes, cursor.block(), cursor.offset());
         if (head != end) {
             int refused = (int) head & mask;
             refusedBlock = firstBlocks[refused];
@@ -171,12 +180,42 @@ final class SendQueue {
         return posted;
     }
 
+    /**
+     * Fills slots with blocks that are a work request each, up to the next signal and the ring's
+     * end. Gives how many; if none, the next block needs a closer look.
+     */
+    private int fillSingles(Transfer transfer, WorkRequestCursor cursor, long position, int limit) {
+        int slot = (int) position & mask;
+        int toSignal = signalMask + 1 - ((int) position & signalMask);
+        int count = cursor.singles(Math.min(limit, toSignal), SIGNAL_BYTES - 1 - unsignaledBytes);
+        if (count == 0) {
+            return 0;
+        }
+        for (int i = 0; i < count; i++) {
+            firstBlocks[slot + i] = cursor.block() + i;
+        }
+        Arrays.fill(firstOffsets, slot, slot + count, 0);
+        cursor.takeSingles(
+                count,
+                ring,
+                slot,
+                identity | (position & POSITION_MASK),
+                transfer.direction(),
+                requestBytes);
+        unsignaledBytes += cursor.singleBytes();
+        if (count == toSignal) {
+            ring.signal(slot + count - 1);
+            unsignaledBytes = 0;
+        }
+        return count;
+    }
+
     /** Posts a work request that carries no data and hands 32 bits to the peer. */
     Posted postImmediate(Transfer transfer, int immediate) {
         refusedBlock = -1;
         fillEmpty(WorkRequests.Operation.WRITE_WITH_IMMEDIATE);
         ring.immediate((int) head & mask, immediate);
-        return ring(transfer, 1);
+        return ring(transfer, 1, 0, 0, 0);
     }
 
     /**
@@ -186,7 +225,7 @@ final class SendQueue {
     Posted postDrainMarker() {
         refusedBlock = -1;
         fillEmpty(WorkRequests.Operation.WRITE);
-        return ring(newest(), 1);
+        return ring(newest(), 1, 0, 0, 0);
     }
 
     /** Fills the slot at head with a request that moves nothing. */
@@ -195,18 +234,15 @@ final class SendQueue {
         ring.fill(slot, identity | (head & POSITION_MASK), operation, 0, 0, 0, true);
         firstBlocks[slot] = 0;
         firstOffsets[slot] = 0;
-        endBlocks[slot] = 0;
-        endOffsets[slot] = 0;
         requestBytes[slot] = 0;
-        signaled[slot] = true;
     }
 
     private void fill(Transfer transfer, WorkRequestCursor cursor, long position) {
         int slot = (int) position & mask;
         int pieces = cursor.pieces();
         unsignaledBytes += cursor.bytes();
-        signaled[slot] = (position & signalMask) == signalMask || unsignaledBytes >= SIGNAL_BYTES;
-        unsignaledBytes = signaled[slot] ? 0 : unsignaledBytes;
+        boolean signaled = (position & signalMask) == signalMask || unsignaledBytes >= SIGNAL_BYTES;
+        unsignaledBytes = signaled ? 0 : unsignaledBytes;
         ring.fill(
                 slot,
                 identity | (position & POSITION_MASK),
@@ -214,7 +250,7 @@ final class SendQueue {
                 cursor.remoteAddress(),
                 cursor.remoteKey(),
                 pieces,
-                signaled[slot]);
+                signaled);
         for (int piece = 0; piece < pieces; piece++) {
             ring.piece(
                     slot,
@@ -225,31 +261,45 @@ final class SendQueue {
         }
         firstBlocks[slot] = cursor.firstBlock();
         firstOffsets[slot] = cursor.firstOffset();
-        endOffsets[slot] = cursor.offset();
-        endBlocks[slot] = cursor.offset() == 0 ? cursor.block() : cursor.block() + 1;
         requestBytes[slot] = cursor.bytes();
     }
 
-    /** Rings the doorbell for the filled slots behind head, and accounts for what was taken. */
-    private Posted ring(Transfer transfer, int count) {
+    /**
+     * Rings the doorbell for the filled slots behind head, and accounts for what was taken.
+     *
+     * @param bytes of all of them
+     * @param endBlock block at which the last of them ends
+     * @param endOffset where in that block
+     */
+    private Posted ring(Transfer transfer, int count, long bytes, int endBlock, long endOffset) {
         int accepted = queuePair.post(ring, (int) head & mask, count);
         // What cannot be known must be taken as in flight: its memory may be touched.
         int inFlight = accepted == QueuePair.ACCEPTED_UNKNOWN ? count : accepted;
         if (inFlight > 0) {
             int chain = chainHead++ & mask;
-            long bytes = 0;
-            for (int i = 0; i < inFlight; i++) {
-                bytes += requestBytes[(int) head++ & mask];
-            }
+            int behind = (int) (head + inFlight) & mask;
             chainTransfers[chain] = transfer;
-            chainEnds[chain] = head;
-            chainBytes[chain] = bytes;
+            chainEnds[chain] = head + inFlight;
+            chainBytes[chain] = inFlight == count ? bytes : bytes(inFlight);
+            chainEndBlocks[chain] = inFlight == count ? endBlock : firstBlocks[behind];
+            chainEndOffsets[chain] = inFlight == count ? endOffset : firstOffsets[behind];
+            head += inFlight;
+            newestSignaled = ring.isSignaled((int) (head - 1) & mask);
             transfer.chainPosted();
         }
         if (accepted == count) {
             return Posted.ALL;
         }
         return accepted >= 0 && isTransient(queuePair.postErrno()) ? Posted.SOME : Posted.REFUSED;
+    }
+
+    /** Bytes of the first slots behind head. */
+    private long bytes(int count) {
+        long bytes = 0;
+        for (int i = 0; i < count; i++) {
+            bytes += requestBytes[(int) (head + i) & mask];
+        }
+        return bytes;
     }
 
     /** ENOMEM and EAGAIN say that the queue is full, which passes; anything else does not. */
@@ -285,7 +335,7 @@ final class SendQueue {
     /** The block in which the oldest work request in flight begins, or -1 if it moves none. */
     int oldestBlock() {
         int slot = (int) tail & mask;
-        return endBlocks[slot] == 0 ? -1 : firstBlocks[slot];
+        return requestBytes[slot] == 0 ? -1 : firstBlocks[slot];
     }
 
     /** Retires the oldest work request as failed; its transfer must be failing. */
@@ -305,13 +355,18 @@ final class SendQueue {
 
     private void lose(boolean mayHaveMoved) {
         int slot = (int) tail & mask;
+        int chain = chainTail & mask;
+        boolean last = tail + 1 == chainEnds[chain];
+        int next = (slot + 1) & mask;
+        int endBlock = last ? chainEndBlocks[chain] : firstBlocks[next];
+        long endOffset = last ? chainEndOffsets[chain] : firstOffsets[next];
         oldest().requestLost(
                         firstBlocks[slot],
                         firstOffsets[slot],
-                        endBlocks[slot],
-                        endOffsets[slot],
+                        endOffset == 0 ? endBlock : endBlock + 1,
+                        endOffset,
                         mayHaveMoved);
-        chainBytes[chainTail & mask] -= requestBytes[slot];
+        chainBytes[chain] -= requestBytes[slot];
         tail++;
     }
 

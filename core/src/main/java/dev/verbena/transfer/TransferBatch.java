@@ -25,6 +25,9 @@ public final class TransferBatch {
 
     private static final int INITIAL_CAPACITY = 64;
 
+    /** So many bytes times any number of items do not pass 63 bits. */
+    private static final long MOST_ITEM_BYTES = 1L << 32;
+
     private long[] localAddresses;
     private long[] remoteAddresses;
     private long[] lengths;
@@ -92,7 +95,7 @@ public final class TransferBatch {
                             + describe(localAddress, remoteAddress, lengthBytes));
         }
         if (size >= limit) {
-            makeRoom();
+            makeRoom(1);
         }
         localAddresses[size] = localAddress;
         remoteAddresses[size] = remoteAddress;
@@ -100,6 +103,99 @@ public final class TransferBatch {
         size++;
         bytes += lengthBytes;
         return this;
+    }
+
+    /**
+     * Appends a block for each of some runs of items, where items lie back to back on both sides:
+     * pages, tokens, slots. As {@link #add} of each, several times as fast.
+     *
+     * @param localBase address of item 0 on this side
+     * @param localItems first item of each run on this side
+     * @param remoteBase address of item 0 on the peer's side
+     * @param remoteItems first item of each run on the peer's side
+     * @param itemCounts items of each run
+     * @param runs how many entries of the arrays count
+     * @param itemBytes bytes of an item
+     * @return this batch
+     * @throws IndexOutOfBoundsException if an array has fewer entries
+     * @throws ArithmeticException if a length passes 63 bits; the blocks before it are in
+     * @throws IllegalArgumentException as {@link #add}; the blocks before the refused one are in
+     * @throws IllegalStateException as {@link #add}
+     */
+    public TransferBatch addRuns(
+            long localBase,
+            int[] localItems,
+            long remoteBase,
+            int[] remoteItems,
+            int[] itemCounts,
+            int runs,
+            long itemBytes) {
+        Objects.checkFromIndexSize(0, runs, localItems.length);
+        Objects.checkFromIndexSize(0, runs, remoteItems.length);
+        Objects.checkFromIndexSize(0, runs, itemCounts.length);
+        if (runs > limit - size) {
+            makeRoom(runs);
+        }
+        if (itemBytes <= MOST_ITEM_BYTES
+                && copyRuns(
+                        localBase,
+                        localItems,
+                        remoteBase,
+                        remoteItems,
+                        itemCounts,
+                        runs,
+                        itemBytes)) {
+            return this;
+        }
+        // Something needs a closer look.
+        for (int i = 0; i < runs; i++) {
+            add(
+                    localBase + localItems[i] * itemBytes,
+                    remoteBase + remoteItems[i] * itemBytes,
+                    Math.multiplyExact(itemCounts[i], itemBytes));
+        }
+        return this;
+    }
+
+    /**
+     * Appends runs by loops that the compiler turns into vectors, the checks included: instead of
+     * comparing it gathers signs. False, and nothing is appended, if a length is not above 0 or an
+     * address is in the upper half of the address space.
+     */
+    private boolean copyRuns(
+            long localBase,
+            int[] localItems,
+            long remoteBase,
+            int[] remoteItems,
+            int[] itemCounts,
+            int runs,
+            long itemBytes) {
+        int first = size;
+        for (int i = 0; i < runs; i++) {
+            localAddresses[first + i] = localBase + localItems[i] * itemBytes;
+        }
+        for (int i = 0; i < runs; i++) {
+            remoteAddresses[first + i] = remoteBase + remoteItems[i] * itemBytes;
+        }
+        long added = 0;
+        for (int i = 0; i < runs; i++) {
+            long length = itemCounts[i] * itemBytes;
+            lengths[first + i] = length;
+            added += length;
+        }
+        long signs = itemBytes;
+        for (int i = first; i < first + runs; i++) {
+            long length = lengths[i];
+            signs |= length - 1;
+            signs |= localAddresses[i] | (localAddresses[i] + length);
+            signs |= remoteAddresses[i] | (remoteAddresses[i] + length);
+        }
+        if (signs < 0) {
+            return false;
+        }
+        size = first + runs;
+        bytes += added;
+        return true;
     }
 
     /**
@@ -244,16 +340,19 @@ public final class TransferBatch {
         return "local 0x%x, remote 0x%x, %d bytes".formatted(local, remote, length);
     }
 
-    private void makeRoom() {
+    private void makeRoom(int blocks) {
         requireUnused();
-        if (size < lengths.length) {
+        if (blocks <= lengths.length - size) {
             // The end came between two looks.
             return;
         }
-        if (size == MAX_BLOCKS) {
-            throw new IllegalStateException("a batch holds at most " + MAX_BLOCKS + " blocks");
+        if (blocks > MAX_BLOCKS - size) {
+            throw new IllegalStateException(
+                    "a batch holds at most %d blocks, and this one has %d: there is no room for %d"
+                            .formatted(MAX_BLOCKS, size, blocks));
         }
-        int capacity = Math.min(MAX_BLOCKS, Math.max(INITIAL_CAPACITY, size + (size >> 1)));
+        int wanted = Math.max(size + blocks, size + (size >> 1));
+        int capacity = Math.min(MAX_BLOCKS, Math.max(INITIAL_CAPACITY, wanted));
         localAddresses = Arrays.copyOf(localAddresses, capacity);
         remoteAddresses = Arrays.copyOf(remoteAddresses, capacity);
         lengths = Arrays.copyOf(lengths, capacity);

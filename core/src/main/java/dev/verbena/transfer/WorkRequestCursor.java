@@ -3,6 +3,7 @@ package dev.verbena.transfer;
 import dev.verbena.memory.AddressMap;
 import dev.verbena.memory.Pool;
 import dev.verbena.memory.RemotePool;
+import dev.verbena.verbs.WorkRequests;
 
 /**
  * Walks over a batch and turns its blocks into work requests, one at a time.
@@ -51,6 +52,8 @@ final class WorkRequestCursor {
     private final long[] pieceAddresses;
     private final long[] pieceLengths;
     private final int[] pieceKeys;
+
+    private long singleBytes;
 
     WorkRequestCursor(
             TransferBatch batch,
@@ -122,10 +125,82 @@ final class WorkRequestCursor {
         return true;
     }
 
+    /**
+     * Counts the blocks ahead of which each is a work request of one piece, in the regions that
+     * held the last one. Most batches of scattered pages are nothing but such blocks, and to see
+     * that takes a tenth of the time that {@link #next} takes.
+     *
+     * @param limitBlocks most to count
+     * @param limitBytes most bytes of all together
+     * @return how many; {@link #singleBytes} says how many bytes they have
+     */
+    int singles(int limitBlocks, long limitBytes) {
+        singleBytes = 0;
+        if (offset != 0 || localMap.size() == 0 || remoteMap.size() == 0) {
+            return 0;
+        }
+        long localStart = localMap.start(localIndex);
+        long localBytes = localMap.end(localIndex) - localStart;
+        long remoteStart = remoteMap.start(remoteIndex);
+        long remoteBytes = remoteMap.end(remoteIndex) - remoteStart;
+        int end = block + Math.min(limitBlocks, size - block);
+        long sum = 0;
+        int at = block;
+        for (; at < end; at++) {
+            long length = lengths[at];
+            long localOffset = locals[at] - localStart;
+            long remoteOffset = remotes[at] - remoteStart;
+            if (length > maxMessageBytes
+                    || localOffset < 0
+                    || localOffset > localBytes - length
+                    || remoteOffset < 0
+                    || remoteOffset > remoteBytes - length
+                    || sum + length > limitBytes
+                    || (at + 1 < size && remotes[at + 1] == remotes[at] + length)) {
+                break;
+            }
+            sum += length;
+        }
+        singleBytes = sum;
+        return at - block;
+    }
+
     /** Goes back to where a work request began, to find it and those behind it again. */
     void seek(int toBlock, long toOffset) {
         block = toBlock;
         offset = toOffset;
+    }
+
+    /** Bytes of the blocks that {@link #singles} counted. */
+    long singleBytes() {
+        return singleBytes;
+    }
+
+    /**
+     * Fills slots with the next blocks, which {@link #singles} has counted, and passes them.
+     *
+     * @param slotBytes gets the bytes of each slot's block
+     */
+    void takeSingles(
+            int count,
+            WorkRequests ring,
+            int slot,
+            long requestId,
+            Direction direction,
+            long[] slotBytes) {
+        ring.fillRun(
+                slot,
+                count,
+                requestId,
+                direction.operation(),
+                remoteMap.key(remoteIndex),
+                localMap.key(localIndex),
+                locals,
+                remotes,
+                lengths,
+                block);
+        System.arraycopy(lengths, block, slotBytes, slot, count);
+        block += count;
     }
 
     boolean atEnd() {

@@ -23,11 +23,13 @@ import java.util.Objects;
  *          +---|----+---|----+---|----+-- - --+---|----+
  *   SGEs   | maxSge | maxSge | maxSge |       | maxSge |   16 bytes an entry
  *          +--------+--------+--------+-- - --+--------+
+ *          |1|1|1| .. |1|   one for each slot, where a run of slots has one piece each
+ *          +-+-+-+ -- +-+
  * </pre>
  *
- * <p>A slot holds {@code struct ibv_send_wr}; its {@code sg_list} points to its own entries for
- * ever. A chain is any run of slots, over the ring's end too: posting cuts it behind its last slot
- * and joins the ring again afterwards.
+ * <p>A slot holds {@code struct ibv_send_wr}; its {@code sg_list} points to entries of its own. A
+ * chain is any run of slots, over the ring's end too: posting cuts it behind its last slot and
+ * joins the ring again afterwards.
  *
  * <p>Life: make with a queue pair, fill slots, {@link QueuePair#post}, {@link #close}. A slot may
  * be filled again once it has been posted and the queue has retired it: the driver copies at post,
@@ -85,7 +87,16 @@ public final class WorkRequests implements AutoCloseable {
 
     private final Arena arena = Arena.ofShared();
     private final MemorySegment ring;
+
+    /** First maxSge entries of each slot, then one of each, for requests of one piece. */
     private final MemorySegment entries;
+
+    /**
+     * Where the single entries begin. Those of slots that follow one another are neighbours: a run
+     * of them takes a quarter of the cache that slots of 16 entries would, and half of the time.
+     */
+    private final long singles;
+
     private final MemorySegment badRequest;
     private final int capacity;
     private final int maxSge;
@@ -107,10 +118,11 @@ public final class WorkRequests implements AutoCloseable {
         this.capacity = capacity;
         this.maxSge = maxSge;
         this.ring = ibv_send_wr.allocateArray(capacity, arena);
-        this.entries = ibv_sge.allocateArray((long) capacity * maxSge, arena);
+        this.entries = ibv_sge.allocateArray(capacity * (maxSge + 1L), arena);
+        this.singles = (long) capacity * maxSge * SGE_SIZE;
         this.badRequest = arena.allocate(ValueLayout.ADDRESS);
         for (int slot = 0; slot < capacity; slot++) {
-            ring.set(LONG, slot * WR_SIZE + SG_LIST, entries.address() + sgeOffset(slot, 0));
+            ring.set(LONG, slot * WR_SIZE + SG_LIST, entries.address() + ownOffset(slot, 0));
             join(slot);
         }
     }
@@ -157,15 +169,71 @@ public final class WorkRequests implements AutoCloseable {
         long at = slot * WR_SIZE;
         ring.set(LONG, at + WR_ID, workRequestId);
         // The driver trusts the count, and would read behind the slot's entries.
-        ring.set(INT, at + NUM_SGE, Objects.checkIndex(sgeCount, maxSge + 1));
-        ring.set(INT, at + OPCODE, operation.opcode);
-        ring.set(INT, at + SEND_FLAGS, signaled ? SIGNALED : 0);
+        ring.set(
+                LONG,
+                at + NUM_SGE,
+                pair(Objects.checkIndex(sgeCount, maxSge + 1), operation.opcode));
+        ring.set(LONG, at + SEND_FLAGS, pair(signaled ? SIGNALED : 0, 0));
+        ring.set(LONG, at + SG_LIST, entries.address() + ownOffset(slot, 0));
         ring.set(LONG, at + REMOTE_ADDRESS, remoteAddress);
         ring.set(INT, at + REMOTE_KEY, remoteKey);
     }
 
     /**
-     * Patches one scatter-gather entry of a slot: a piece of local memory.
+     * Patches slots that follow one another, each as an unsignalled request of one piece whose
+     * addresses and length come from arrays: the same as {@link #fill} and {@link #piece} for each
+     * slot, in less than half the time.
+     *
+     * @param firstSlot first of the slots
+     * @param count how many, up to the end of the ring
+     * @param firstRequestId comes back in the first slot's completion; it counts up from there
+     * @param operation what to do
+     * @param remoteKey rkey that covers all ranges at the peer
+     * @param localKey lkey that covers all pieces
+     * @param localAddresses first byte of each piece
+     * @param remoteAddresses first byte of each range at the peer
+     * @param lengths bytes of each, from 0 to 2^32 - 1; of a larger number the low 32 bits count
+     * @param from index of the first slot's element in each of the three arrays
+     * @throws IndexOutOfBoundsException if there are no such slots or elements
+     * @throws IllegalStateException if the ring is closed
+     */
+    public void fillRun(
+            int firstSlot,
+            int count,
+            long firstRequestId,
+            Operation operation,
+            int remoteKey,
+            int localKey,
+            long[] localAddresses,
+            long[] remoteAddresses,
+            long[] lengths,
+            int from) {
+        Objects.checkFromIndexSize(from, count, localAddresses.length);
+        Objects.checkFromIndexSize(from, count, remoteAddresses.length);
+        Objects.checkFromIndexSize(from, count, lengths.length);
+        Objects.checkFromIndexSize(firstSlot, count, capacity);
+        // Not by slices, though their bounds would be looked at once: they are objects wherever the
+        // compiler does not see through them.
+        long firstPiece = entries.address() + singles;
+        long onePiece = pair(1, operation.opcode);
+        for (int i = 0; i < count; i++) {
+            long at = (firstSlot + i) * WR_SIZE;
+            long piece = (firstSlot + i) * SGE_SIZE;
+            ring.set(LONG, at + WR_ID, firstRequestId + i);
+            ring.set(LONG, at + SG_LIST, firstPiece + piece);
+            ring.set(LONG, at + NUM_SGE, onePiece);
+            ring.set(LONG, at + SEND_FLAGS, 0);
+            ring.set(LONG, at + REMOTE_ADDRESS, remoteAddresses[from + i]);
+            ring.set(INT, at + REMOTE_KEY, remoteKey);
+            entries.set(LONG, singles + piece + SGE_ADDRESS, localAddresses[from + i]);
+            entries.set(
+                    LONG, singles + piece + SGE_LENGTH, pair((int) lengths[from + i], localKey));
+        }
+    }
+
+    /**
+     * Patches one scatter-gather entry of a slot that {@link #fill} has filled: a piece of local
+     * memory.
      *
      * @param slot which slot
      * @param entry which of its entries, from 0
@@ -176,10 +244,9 @@ public final class WorkRequests implements AutoCloseable {
      * @throws IllegalStateException if the ring is closed
      */
     public void piece(int slot, int entry, long address, int lengthBytes, int localKey) {
-        long at = sgeOffset(slot, Objects.checkIndex(entry, maxSge));
+        long at = ownOffset(Objects.checkIndex(slot, capacity), Objects.checkIndex(entry, maxSge));
         entries.set(LONG, at + SGE_ADDRESS, address);
-        entries.set(INT, at + SGE_LENGTH, lengthBytes);
-        entries.set(INT, at + SGE_KEY, localKey);
+        entries.set(LONG, at + SGE_LENGTH, pair(lengthBytes, localKey));
     }
 
     /**
@@ -294,7 +361,7 @@ public final class WorkRequests implements AutoCloseable {
      * @throws IllegalStateException if the ring is closed
      */
     public long pieceAddress(int slot, int entry) {
-        return entries.get(LONG, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_ADDRESS);
+        return entries.get(LONG, offset(slot, entry) + SGE_ADDRESS);
     }
 
     /**
@@ -307,7 +374,7 @@ public final class WorkRequests implements AutoCloseable {
      * @throws IllegalStateException if the ring is closed
      */
     public int pieceLength(int slot, int entry) {
-        return entries.get(INT, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_LENGTH);
+        return entries.get(INT, offset(slot, entry) + SGE_LENGTH);
     }
 
     /**
@@ -320,7 +387,7 @@ public final class WorkRequests implements AutoCloseable {
      * @throws IllegalStateException if the ring is closed
      */
     public int pieceKey(int slot, int entry) {
-        return entries.get(INT, sgeOffset(slot, Objects.checkIndex(entry, maxSge)) + SGE_KEY);
+        return entries.get(INT, offset(slot, entry) + SGE_KEY);
     }
 
     /** Frees the ring, once a post under way has ended. Does nothing if done already. */
@@ -375,7 +442,23 @@ public final class WorkRequests implements AutoCloseable {
         return inside ? (int) (offset / WR_SIZE) : -1;
     }
 
-    private long sgeOffset(int slot, int entry) {
+    /**
+     * Two ints that are neighbours in a struct, as they lie in memory: one store instead of two.
+     */
+    private static long pair(int first, int second) {
+        return ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN
+                ? ((long) second << Integer.SIZE) | (first & 0xffff_ffffL)
+                : ((long) first << Integer.SIZE) | (second & 0xffff_ffffL);
+    }
+
+    /** Where an entry of the slot's own is. */
+    private long ownOffset(int slot, int entry) {
         return ((long) slot * maxSge + entry) * SGE_SIZE;
+    }
+
+    /** Where an entry is to which the slot's list leads. */
+    private long offset(int slot, int entry) {
+        long list = ring.get(LONG, slot * WR_SIZE + SG_LIST) - entries.address();
+        return list + Objects.checkIndex(entry, list >= singles ? 1 : maxSge) * SGE_SIZE;
     }
 }

@@ -26,6 +26,52 @@ class TransferBatchTest {
     }
 
     @Test
+    void runsOfItemsAreTheBlocksThatEachOfThemIs() {
+        int[] locals = {0, 7, 3, 1 << 30};
+        int[] remotes = {9, 0, 1 << 30, 2};
+        int[] counts = {1, 5, 1 << 30, 2};
+        for (long base : new long[] {0x1000, 0x7fff_ffff_ffff_0000L, 0xffff_0000_0000_0000L}) {
+            TransferBatch runs = new TransferBatch(1).add(1, 2, 3);
+            TransferBatch each = new TransferBatch(1).add(1, 2, 3);
+
+            runs.addRuns(base, locals, 0x2000, remotes, counts, 3, 24);
+            for (int i = 0; i < 3; i++) {
+                each.add(base + locals[i] * 24L, 0x2000 + remotes[i] * 24L, counts[i] * 24L);
+            }
+
+            assertThat(runs.size()).isEqualTo(4);
+            assertThat(runs.bytes()).isEqualTo(each.bytes());
+            for (int i = 0; i < 4; i++) {
+                assertThat(runs.describe(i)).isEqualTo(each.describe(i));
+            }
+        }
+    }
+
+    @Test
+    void runsThatAreNoRangesAreRefusedAsTheirBlocksWouldBe() {
+        int[] items = {0, 1, 2};
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> runs(new TransferBatch(), 1, items, new int[] {1, -1, 1}, 8))
+                .withMessageContaining("block 1 has a negative length: -8");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> runs(new TransferBatch(), -16, items, new int[] {1, 1, 1}, 8))
+                .withMessageContaining("block 1 passes the end of the address space");
+        assertThatThrownBy(() ->
+                        runs(new TransferBatch(), 1, items, new int[] {1, 1 << 30, 1}, 1L << 40))
+                .isInstanceOf(ArithmeticException.class);
+        assertThatThrownBy(() -> runs(new TransferBatch(), 1, items, new int[] {1, 1}, 8))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThat(runs(new TransferBatch(), 1, items, new int[] {1, 0, 1}, 8).size())
+                .as("an empty run is dropped")
+                .isEqualTo(2);
+    }
+
+    private static TransferBatch runs(
+            TransferBatch batch, long base, int[] items, int[] counts, long itemBytes) {
+        return batch.addRuns(base, items, 0x2000, items, counts, items.length, itemBytes);
+    }
+
+    @Test
     void dropsEmptyBlocks() {
         assertThat(new TransferBatch().add(1, 2, 0).isEmpty()).isTrue();
     }
@@ -50,6 +96,8 @@ class TransferBatchTest {
                     .isThrownBy(batch::clear)
                     .withMessageContaining("WRITE of 20 blocks, 320 bytes");
             assertThatIllegalStateException().isThrownBy(() -> batch.add(1, 2, 3));
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> runs(batch, 1, new int[] {1}, new int[] {1}, 8));
             assertThat(batch.size()).isEqualTo(20);
 
             while (!first.isDone()) {

@@ -71,6 +71,50 @@ class WorkRequestCursorTest {
         }
     }
 
+    /** What is taken at once must be what would be found one by one. */
+    @Test
+    void singlesAreRequestsOfOneBlockAndOnePiece() {
+        int counted = 0;
+        for (long seed = 0; seed < 2000; seed++) {
+            RandomBatches random = new RandomBatches(seed);
+            int maxSge = 1 + (int) (seed % 3);
+            long maxMessage = 1 + seed % 40;
+            WorkRequestCursor cursor = cursor(random, maxSge, maxMessage);
+            WorkRequestCursor ahead = cursor(random, maxSge, maxMessage);
+            do {
+                int block = cursor.block();
+                int limit = (int) (seed % 7);
+                int singles = cursor.singles(limit, 64);
+                assertThat(singles).isLessThanOrEqualTo(limit);
+                assertThat(cursor.singleBytes()).isLessThanOrEqualTo(64);
+                ahead.seek(block, cursor.offset());
+                long bytes = 0;
+                for (int i = 0; i < singles; i++) {
+                    assertThat(ahead.next()).isTrue();
+                    assertThat(ahead.firstBlock()).isEqualTo(block + i);
+                    assertThat(ahead.firstOffset()).isZero();
+                    assertThat(ahead.offset()).isZero();
+                    assertThat(ahead.block()).isEqualTo(block + i + 1);
+                    assertThat(ahead.pieces()).isEqualTo(1);
+                    assertThat(ahead.pieceKey(0))
+                            .isEqualTo(
+                                    random.localMap.key(
+                                            random.localMap.find(
+                                                    random.batch.localAddress(block))));
+                    assertThat(ahead.remoteKey())
+                            .isEqualTo(
+                                    random.remoteMap.key(
+                                            random.remoteMap.find(
+                                                    random.batch.remoteAddress(block))));
+                    bytes += ahead.bytes();
+                }
+                assertThat(cursor.singleBytes()).isEqualTo(bytes);
+                counted += singles;
+            } while (cursor.next());
+        }
+        assertThat(counted).as("there were some").isGreaterThan(500);
+    }
+
     @Test
     void blocksAdjacentOnBothSidesAreOnePiece() {
         TransferBatch batch =

@@ -107,6 +107,69 @@ class WorkRequestsTest {
     }
 
     @Test
+    void aRunOfSlotsIsFilledAsEachOfThemWouldBe() {
+        long[] locals = {1, 0x1122334455667788L, 0x8000_0000_0000_0002L, 4};
+        long[] remotes = {5, 0x99aabbccddeeff00L, 7, 8};
+        long[] lengths = {1, 0xffff_ffffL, 3, 1L << 32};
+        ring.fill(1, 0, Operation.WRITE, 0, 0, MAX_SGE, true);
+
+        ring.fillRun(1, 3, 0x7000L, Operation.READ, 0x0badcafe, -2, locals, remotes, lengths, 1);
+
+        try (WorkRequests each = new WorkRequests(CAPACITY, MAX_SGE)) {
+            for (int i = 1; i < 4; i++) {
+                each.fill(i, 0x7000L + i - 1, Operation.READ, remotes[i], 0x0badcafe, 1, false);
+                each.piece(i, 0, locals[i], (int) lengths[i], -2);
+            }
+            for (int slot = 0; slot < CAPACITY; slot++) {
+                assertThat(ring.workRequestId(slot)).isEqualTo(each.workRequestId(slot));
+                assertThat(intAt(slot, 24)).isEqualTo(each.pieces(slot));
+                assertThat(ring.operation(slot)).isEqualTo(each.operation(slot));
+                assertThat(ring.isSignaled(slot)).isFalse();
+                assertThat(ring.remoteAddress(slot)).isEqualTo(each.remoteAddress(slot));
+                assertThat(ring.remoteKey(slot)).isEqualTo(each.remoteKey(slot));
+                MemorySegment entry = memory(sgList(slot), SGE_BYTES);
+                MemorySegment expected =
+                        memory(memory(each.address(slot), WR_BYTES).get(JAVA_LONG, 16), SGE_BYTES);
+                assertThat(entry.mismatch(expected)).as("entry of slot " + slot).isNegative();
+                assertThat(ring.pieceAddress(slot, 0)).isEqualTo(each.pieceAddress(slot, 0));
+                assertThat(ring.pieceLength(slot, 0)).isEqualTo(each.pieceLength(slot, 0));
+                assertThat(next(slot)).isEqualTo(ring.address((slot + 1) % CAPACITY));
+            }
+            assertThatThrownBy(() -> ring.pieceAddress(1, 1))
+                    .isInstanceOf(IndexOutOfBoundsException.class);
+            ring.fill(1, 0, Operation.WRITE, 0, 0, MAX_SGE, true);
+            ring.piece(1, 2, 77, 78, 79);
+            assertThat(ring.pieceAddress(1, 2)).as("the slot's own again").isEqualTo(77);
+        }
+    }
+
+    @Test
+    void refusesRunsThatItOrTheArraysDoNotHave() {
+        long[] four = new long[4];
+        long[] three = new long[3];
+        MemorySegment before = memory(ring.address(0), CAPACITY * WR_BYTES);
+        byte[] bytes = before.toArray(JAVA_BYTE);
+        for (int[] run : new int[][] {{1, 4}, {-1, 2}, {4, 1}, {0, -1}, {2, Integer.MAX_VALUE}}) {
+            assertThatThrownBy(() -> run(run[0], run[1], four, four, four, 0))
+                    .isInstanceOf(IndexOutOfBoundsException.class);
+        }
+        assertThatThrownBy(() -> run(0, 4, three, four, four, 0))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> run(0, 4, four, three, four, 0))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> run(0, 4, four, four, three, 0))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> run(0, 2, four, four, four, 3))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThat(before.toArray(JAVA_BYTE)).isEqualTo(bytes);
+    }
+
+    private void run(
+            int first, int count, long[] locals, long[] remotes, long[] lengths, int from) {
+        ring.fillRun(first, count, 1, Operation.READ, 1, 1, locals, remotes, lengths, from);
+    }
+
+    @Test
     void fillingLeavesLinksAndNeighboursAlone() {
         ring.fill(1, -1, Operation.READ, -1, -1, MAX_SGE, true);
         ring.immediate(1, -1);
