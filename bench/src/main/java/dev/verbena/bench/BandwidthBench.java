@@ -19,10 +19,9 @@ final class BandwidthBench implements Benchmark {
     private static final int[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
     private static final int DEPTH = 128;
     private static final int CHAIN = 32;
-    private static final int SECONDS = 2;
 
-    /** A batch moves so many bytes, or a chain if that is more. */
-    private static final long BATCH_BYTES = 16L << 20;
+    /** A round moves so many bytes, or one chain if that is more. */
+    private static final long ROUND_BYTES = 32L << 20;
 
     @Override
     public void run(Setting setting) throws Exception {
@@ -61,8 +60,8 @@ final class BandwidthBench implements Benchmark {
             CHAIN,
             "signalled_every",
             CHAIN,
-            "seconds",
-            SECONDS,
+            "messages",
+            messages(size),
             "peer",
             "ib_" + verb + "_bw"
         };
@@ -111,11 +110,15 @@ final class BandwidthBench implements Benchmark {
         }
     }
 
+    private static int messages(int size) {
+        return (int) Math.max(CHAIN, ROUND_BYTES / size);
+    }
+
     /** The same range again and again: no two blocks follow one another, so none are merged. */
     private static TransferBatch batch(DevicePair pair, int size) {
-        int blocks = (int) Math.max(CHAIN, BATCH_BYTES / size);
-        TransferBatch batch = new TransferBatch(blocks);
-        for (int i = 0; i < blocks; i++) {
+        int messages = messages(size);
+        TransferBatch batch = new TransferBatch(messages);
+        for (int i = 0; i < messages; i++) {
             batch.add(pair.local().address(), pair.remote().address(), size);
         }
         return batch;
@@ -123,50 +126,41 @@ final class BandwidthBench implements Benchmark {
 
     private static Moved move(Peer peer, TransferBatch batch, Direction direction)
             throws IOException, InterruptedException {
-        long bytes = 0;
         double busy = ProcessorTime.busySeconds();
         long start = System.nanoTime();
-        double seconds;
-        // Two batches under way, so that the queue does not run empty between them.
-        Transfer ahead = post(peer, batch, direction);
-        do {
-            Transfer next = post(peer, batch, direction);
-            ahead.await();
-            ahead = next;
-            bytes += batch.bytes();
-            seconds = (System.nanoTime() - start) / 1e9;
-        } while (seconds < SECONDS);
-        ahead.await();
-        bytes += batch.bytes();
-        seconds = (System.nanoTime() - start) / 1e9;
+        Transfer transfer = direction == Direction.WRITE ? peer.write(batch) : peer.read(batch);
+        transfer.await();
+        double seconds = (System.nanoTime() - start) / 1e9;
         busy = ProcessorTime.busySeconds() - busy;
-        return new Moved(bytes / seconds / (1 << 20), busy * (1 << 30) / bytes);
-    }
-
-    private static Transfer post(Peer peer, TransferBatch batch, Direction direction) {
-        return direction == Direction.WRITE ? peer.write(batch) : peer.read(batch);
+        return new Moved(batch.bytes() / seconds / (1 << 20), busy * (1 << 30) / batch.bytes());
     }
 
     private static Moved perftest(Perftest perftest, String program, int size) throws Exception {
-        double[] figures =
-                perftest.run(
-                        program,
-                        size,
-                        "-q",
-                        "1",
-                        "-t",
-                        Integer.toString(DEPTH),
-                        "-l",
-                        Integer.toString(CHAIN),
-                        "-Q",
-                        Integer.toString(CHAIN),
-                        "-D",
-                        Integer.toString(SECONDS),
-                        "-f",
-                        "0",
-                        "--cpu_util");
-        double mibPerSecond = figures[3];
-        double busyProcessors = figures[5] / 100 * ProcessorTime.processors();
-        return new Moved(mibPerSecond, busyProcessors * 1024 / mibPerSecond);
+        // What it takes to start both programs and to connect them is not to count.
+        double before = ProcessorTime.busySeconds();
+        run(perftest, program, size, CHAIN);
+        double between = ProcessorTime.busySeconds();
+        int messages = messages(size) + CHAIN;
+        double[] figures = run(perftest, program, size, messages);
+        double busy = ProcessorTime.busySeconds() - between - (between - before);
+        double bytes = (double) size * messages(size);
+        return new Moved(figures[3], Math.max(busy, 0) * (1 << 30) / bytes);
+    }
+
+    private static double[] run(Perftest perftest, String program, int size, int messages)
+            throws Exception {
+        return perftest.run(
+                program,
+                size,
+                "-q",
+                "1",
+                "-t",
+                Integer.toString(DEPTH),
+                "-l",
+                Integer.toString(CHAIN),
+                "-Q",
+                Integer.toString(CHAIN),
+                "-n",
+                Integer.toString(messages));
     }
 }

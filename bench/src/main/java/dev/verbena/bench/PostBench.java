@@ -1,6 +1,5 @@
 package dev.verbena.bench;
 
-import com.sun.management.ThreadMXBean;
 import dev.verbena.bench.NoOpDevice.Pages;
 import dev.verbena.bench.Rounds.Better;
 import dev.verbena.transfer.PosterOptions;
@@ -10,15 +9,16 @@ import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.WorkCompletions;
 import dev.verbena.verbs.WorkRequests;
-import java.lang.management.ManagementFactory;
+import java.util.Arrays;
 
 /**
  * What a work request costs before the device has it: batches of fresh addresses, built, posted and
  * polled, against the straightforward C loop on the same no-op driver.
  *
- * <p>At two altitudes. {@code post/verbs} does what the C loop does, by {@link WorkRequests} and
- * {@link QueuePair#post}. {@code post/transfer} is the whole way of a batch: it is also checked
- * against the pools, merged, accounted for and brought to an end.
+ * <p>At two altitudes. {@code post/verbs} does what the C loop does, by a run of slots of {@link
+ * WorkRequests} and {@link QueuePair#post}; {@code post/slots} does it slot by slot. {@code
+ * post/transfer} is the whole way of a batch: it is also checked against the pools, merged,
+ * accounted for and brought to an end.
  */
 final class PostBench implements Benchmark {
     private static final int[] SIZES = {1, 32, 256, 1024};
@@ -33,6 +33,9 @@ final class PostBench implements Benchmark {
         try (Rig rig = new Rig(setting, OPTIONS)) {
             for (int size : SIZES) {
                 rig.post("post/verbs/" + size, size, rig::postByVerbs);
+            }
+            for (int size : SIZES) {
+                rig.post("post/slots/" + size, size, rig::postBySlots);
             }
             for (int size : SIZES) {
                 rig.post("post/transfer/" + size, size, rig::postByTransfer);
@@ -62,6 +65,9 @@ final class PostBench implements Benchmark {
         private final WorkCompletions completions = new WorkCompletions(POLL);
         private final NoOpPoster poster;
         private final Pages pages;
+        private final long[] locals = new long[OPTIONS.chainRequests()];
+        private final long[] remotes = new long[OPTIONS.chainRequests()];
+        private final long[] lengths = new long[OPTIONS.chainRequests()];
         private final TransferBatch batch = new TransferBatch(OPTIONS.chainRequests());
 
         Rig(Setting setting, PosterOptions options) {
@@ -73,6 +79,7 @@ final class PostBench implements Benchmark {
             ring = new WorkRequests(options.sendRequests(), 1);
             poster = new NoOpPoster(device, options);
             pages = poster.pages();
+            Arrays.fill(lengths, pages.bytes());
         }
 
         void post(String name, int size, Poster ours) throws Exception {
@@ -98,9 +105,9 @@ final class PostBench implements Benchmark {
 
         /** Nanoseconds a request. */
         private double time(Poster side, int size, int batches) throws Exception {
-            long start = System.nanoTime();
+            long start = ProcessorTime.threadNanos();
             side.post(size, batches);
-            return (double) (System.nanoTime() - start) / ((long) size * batches);
+            return (double) (ProcessorTime.threadNanos() - start) / ((long) size * batches);
         }
 
         private double time(PeerPoster side, int size, int batches) throws Exception {
@@ -127,12 +134,44 @@ final class PostBench implements Benchmark {
             }
         }
 
+        /** Addresses into arrays, then a run of slots, then one doorbell. */
         private void postByVerbs(int size, int batches) {
             int mask = ring.capacity() - 1;
             int first = 0;
             for (int b = 0; b < batches; b++) {
                 for (int k = 0; k < size; k++) {
-                    int slot = (first + k) & mask;
+                    locals[k] = pages.localOf(k, b);
+                }
+                for (int k = 0; k < size; k++) {
+                    remotes[k] = pages.remoteOf(k, b);
+                }
+                ring.fillRun(
+                        first,
+                        size,
+                        0,
+                        WorkRequests.Operation.WRITE,
+                        pages.remoteKey(),
+                        pages.localKey(),
+                        locals,
+                        remotes,
+                        lengths,
+                        0);
+                ring.signal(first + size - 1);
+                if (verbsPair.post(ring, first, size) != size) {
+                    throw new AssertionError("errno " + verbsPair.postErrno());
+                }
+                first = (first + size) & mask;
+                awaitLast(size - 1);
+            }
+        }
+
+        /** The same, but slot by slot. */
+        private void postBySlots(int size, int batches) {
+            int mask = ring.capacity() - 1;
+            int first = 0;
+            for (int b = 0; b < batches; b++) {
+                for (int k = 0; k < size; k++) {
+                    int slot = first + k;
                     ring.fill(
                             slot,
                             k,
@@ -194,10 +233,9 @@ final class PostBench implements Benchmark {
         }
 
         private static long heapBytes(Poster side, int size, int batches) throws Exception {
-            var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-            long before = threads.getCurrentThreadAllocatedBytes();
+            long before = ProcessorTime.threadHeapBytes();
             side.post(size, batches);
-            return threads.getCurrentThreadAllocatedBytes() - before;
+            return ProcessorTime.threadHeapBytes() - before;
         }
 
         void poll(int entries) throws Exception {
@@ -255,9 +293,9 @@ final class PostBench implements Benchmark {
         }
 
         private static double nanos(Runnable code) {
-            long start = System.nanoTime();
+            long start = ProcessorTime.threadNanos();
             code.run();
-            return System.nanoTime() - start;
+            return ProcessorTime.threadNanos() - start;
         }
 
         @Override

@@ -1,18 +1,32 @@
 package dev.verbena.bench;
 
+import com.sun.management.ThreadMXBean;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * The time for which this machine's processors were busy, the kernel's own work included: what a
- * software device does is charged to no process.
+ * What threads and the machine as a whole have used. The work of a software device is charged to no
+ * process, so that of the machine is what counts there.
  */
 final class ProcessorTime {
     private static final double TICKS_PER_SECOND = 100;
 
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
     private ProcessorTime() {}
+
+    /** Nanoseconds for which a processor was at this thread: a busy machine does not spoil them. */
+    static long threadNanos() {
+        return THREADS.getCurrentThreadCpuTime();
+    }
+
+    /** Bytes that this thread has allocated on the heap. */
+    static long threadHeapBytes() {
+        return THREADS.getCurrentThreadAllocatedBytes();
+    }
 
     /** Busy seconds of all processors since the machine started, to a hundredth. */
     static double busySeconds() throws IOException {
@@ -21,13 +35,5 @@ final class ProcessorTime {
                 Arrays.stream(all.split(" +", -1)).skip(1).mapToLong(Long::parseLong).toArray();
         // user, nice, system, (idle, waiting for I/O,) interrupts and their second halves
         return (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) / TICKS_PER_SECOND;
-    }
-
-    /** All processors of this machine, those too on which this process may not run. */
-    static int processors() throws IOException {
-        return (int)
-                Files.readAllLines(Path.of("/proc/stat")).stream()
-                        .filter(line -> line.matches("cpu[0-9]+ .*"))
-                        .count();
     }
 }
