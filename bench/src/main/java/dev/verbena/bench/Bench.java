@@ -24,11 +24,13 @@ public final class Bench {
                     "post", PostBench::new,
                     "plan", PlanBench::new,
                     "lookup", LookupBench::new,
+                    "staging", StagingBench::new,
                     "register", RegisterBench::new,
                     "startup", StartupBench::new,
                     "rxe-bw", BandwidthBench::new,
                     "rxe-lat", LatencyBench::new,
-                    "rxe-scatter", ScatterBench::new);
+                    "rxe-scatter", ScatterBench::new,
+                    "sweep", SweepBench::new);
 
     private Bench() {}
 

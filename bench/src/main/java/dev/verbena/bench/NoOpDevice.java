@@ -54,7 +54,7 @@ final class NoOpDevice implements AutoCloseable {
      * @param programs folder with the compiled library
      */
     NoOpDevice(Path programs) {
-        SymbolLookup library = SymbolLookup.libraryLookup(programs.resolve("libnoop.so"), arena);
+        SymbolLookup library = SymbolLookup.libraryLookup(programs.resolve("libpeers.so"), arena);
         MethodHandle open = handle(library, "noop_open", FunctionDescriptor.of(ADDRESS));
         close = handle(library, "noop_close", FunctionDescriptor.ofVoid(ADDRESS));
         peerPost =
