@@ -129,13 +129,14 @@ final class BatchCheck {
     static List<Pool> hold(AddressMap<Pool> map, BitSet touched) {
         List<Pool> held = new ArrayList<>();
         try {
-            touched.stream()
-                    .mapToObj(map::owner)
-                    .distinct()
-                    .forEach(pool -> {
-                        pool.hold();
-                        held.add(pool);
-                    });
+            for (int i = touched.nextSetBit(0); i >= 0; i = touched.nextSetBit(i + 1)) {
+                Pool pool = map.owner(i);
+                // The regions of a pool follow one another.
+                if (held.isEmpty() || held.getLast() != pool) {
+                    pool.hold();
+                    held.add(pool);
+                }
+            }
         } catch (RuntimeException | Error closed) {
             release(held);
             throw closed;

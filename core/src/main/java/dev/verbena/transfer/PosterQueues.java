@@ -11,10 +11,8 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -59,14 +57,18 @@ final class PosterQueues {
     /** Transfers with something left to post, in order. */
     private final ArrayDeque<Transfer> waiting = new ArrayDeque<>();
 
-    /** Transfers that have not ended. */
-    private final Set<Transfer> underWay = new HashSet<>();
+    /** How many transfers have not ended. */
+    private int underWay;
 
     /** Transfers that have ended and hold their pools: a queue pair might still work for them. */
     private final List<Transfer> abandoned = new ArrayList<>();
 
     private int nextQueue;
     private long lastProgressNanos;
+
+    /** Whether a send has completed since the time was noted, which is once a poll. */
+    private boolean progressed;
+
     private int attemptsToDestroy;
     private long lastAttemptNanos;
     private @Nullable Stop stop;
@@ -118,10 +120,11 @@ final class PosterQueues {
      * #stopped}.
      */
     void admit(Transfer transfer) {
-        if (underWay.isEmpty()) {
+        if (underWay == 0) {
             lastProgressNanos = System.nanoTime();
         }
-        underWay.add(transfer);
+        underWay++;
+        transfer.underWay(true);
         waiting.add(transfer);
     }
 
@@ -130,7 +133,7 @@ final class PosterQueues {
     }
 
     boolean isIdle() {
-        return underWay.isEmpty();
+        return underWay == 0;
     }
 
     /** Asks for an event at the next completion. */
@@ -219,7 +222,7 @@ final class PosterQueues {
      */
     boolean giveUp(
             Transfer transfer, FailureReason reason, String message, @Nullable Throwable cause) {
-        if (stop != null || transfer.isFailing() || !underWay.contains(transfer)) {
+        if (stop != null || transfer.isFailing() || !transfer.isUnderWay()) {
             return false;
         }
         transfer.fail(reason, message, -1, cause);
@@ -303,6 +306,10 @@ final class PosterQueues {
                 for (int i = 0; i < completions.count(); i++) {
                     take(i);
                 }
+                if (progressed) {
+                    lastProgressNanos = System.nanoTime();
+                    progressed = false;
+                }
                 taken += completions.count();
                 if (taken >= COMPLETIONS_A_TURN) {
                     return true;
@@ -326,7 +333,7 @@ final class PosterQueues {
         if (position < 0) {
             return;
         }
-        lastProgressNanos = System.nanoTime();
+        progressed = true;
         if (status == CompletionStatus.SUCCESS) {
             queue.retireBefore(position + 1);
         } else {
@@ -386,7 +393,9 @@ final class PosterQueues {
 
     /** Ends a transfer that has nothing in flight and nothing left to post. */
     private void endIfIdle(Transfer transfer) {
-        if (transfer.isIdle() && underWay.remove(transfer)) {
+        if (transfer.isIdle() && transfer.isUnderWay()) {
+            underWay--;
+            transfer.underWay(false);
             if (transfer.isAbandoned()) {
                 abandoned.add(transfer);
             } else {
@@ -445,7 +454,7 @@ final class PosterQueues {
         if (stopped == null) {
             stopWithoutProgress(now, PosterOptions.nanos(options.progressDeadline()));
         } else if (attemptsToDestroy == 0) {
-            if (!underWay.isEmpty() && now - stopped.atNanos > drain) {
+            if (underWay > 0 && now - stopped.atNanos > drain) {
                 destroyQueuePairs();
             }
         } else if (!allDestroyed() && now - lastAttemptNanos > drain / ATTEMPTS_TO_DESTROY) {
@@ -457,7 +466,7 @@ final class PosterQueues {
     }
 
     void stopWithoutProgress(long now, long patienceNanos) {
-        if (!underWay.isEmpty() && now - lastProgressNanos > patienceNanos) {
+        if (underWay > 0 && now - lastProgressNanos > patienceNanos) {
             stop(
                     FailureReason.DEADLINE,
                     "no work request completed for " + Duration.ofNanos(patienceNanos),

@@ -35,6 +35,7 @@ public final class Transfer {
     private final CompletableFuture<Transfer> ended = new CompletableFuture<>();
 
     // Guarded by the poster's lock.
+    private boolean underWay;
     private boolean allPosted;
     private boolean abandoned;
     private int chainsOutstanding;
@@ -227,6 +228,15 @@ public final class Transfer {
 
     void immediatePosted() {
         immediatesPosted++;
+    }
+
+    /** Whether the poster counts the transfer as not ended. */
+    boolean isUnderWay() {
+        return underWay;
+    }
+
+    void underWay(boolean now) {
+        underWay = now;
     }
 
     void chainPosted() {
