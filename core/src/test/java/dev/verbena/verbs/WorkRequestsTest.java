@@ -133,6 +133,7 @@ class WorkRequestsTest {
                 assertThat(entry.mismatch(expected)).as("entry of slot " + slot).isNegative();
                 assertThat(ring.pieceAddress(slot, 0)).isEqualTo(each.pieceAddress(slot, 0));
                 assertThat(ring.pieceLength(slot, 0)).isEqualTo(each.pieceLength(slot, 0));
+                assertThat(ring.pieceKey(slot, 0)).isEqualTo(each.pieceKey(slot, 0));
                 assertThat(next(slot)).isEqualTo(ring.address((slot + 1) % CAPACITY));
             }
             assertThatThrownBy(() -> ring.pieceAddress(1, 1))
