@@ -182,7 +182,7 @@ public final class WorkRequests implements AutoCloseable {
     /**
      * Patches slots that follow one another, each as an unsignalled request of one piece whose
      * addresses and length come from arrays: the same as {@link #fill} and {@link #piece} for each
-     * slot, in less than half the time.
+     * slot.
      *
      * @param firstSlot first of the slots
      * @param count how many, up to the end of the ring
