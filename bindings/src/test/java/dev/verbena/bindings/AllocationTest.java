@@ -42,7 +42,7 @@ class AllocationTest {
 
     @Test
     void theCounterCountsWhatIsAllocated() {
-        assertThat(AllocationCounter.bytesOnceWarm(() -> garbage = new byte[100]))
+        assertThat(AllocationCounter.bytesOnceWarm(Long.MAX_VALUE, () -> garbage = new byte[100]))
                 .isGreaterThan(100L * 1_000);
         assertThat(garbage).hasSize(100);
     }
@@ -50,10 +50,16 @@ class AllocationTest {
     @Test
     void postingByAddressAllocatesNothing() {
         assertThat(
-                        AllocationCounter.bytesOnceWarm(() -> {
-                            sum += VerbsInline.ibv_post_send(qpAddress, wrAddress, badWrAddress);
-                            sum += VerbsInline.ibv_post_recv(qpAddress, wrAddress, badWrAddress);
-                        }))
+                        AllocationCounter.bytesOnceWarm(
+                                0,
+                                () -> {
+                                    sum +=
+                                            VerbsInline.ibv_post_send(
+                                                    qpAddress, wrAddress, badWrAddress);
+                                    sum +=
+                                            VerbsInline.ibv_post_recv(
+                                                    qpAddress, wrAddress, badWrAddress);
+                                }))
                 .isZero();
     }
 
@@ -61,7 +67,7 @@ class AllocationTest {
     void postingBySegmentAllocatesNothing() {
         assertThat(
                         AllocationCounter.bytesOnceWarm(
-                                () -> sum += VerbsInline.ibv_post_send(qp, wr, badWr)))
+                                0, () -> sum += VerbsInline.ibv_post_send(qp, wr, badWr)))
                 .isZero();
     }
 
@@ -69,7 +75,7 @@ class AllocationTest {
     void pollingByAddressAllocatesNothing() {
         assertThat(
                         AllocationCounter.bytesOnceWarm(
-                                () -> sum += VerbsInline.ibv_poll_cq(cqAddress, 16, wcAddress)))
+                                0, () -> sum += VerbsInline.ibv_poll_cq(cqAddress, 16, wcAddress)))
                 .isZero();
     }
 
@@ -77,7 +83,7 @@ class AllocationTest {
     void pollingBySegmentAllocatesNothing() {
         assertThat(
                         AllocationCounter.bytesOnceWarm(
-                                () -> sum += VerbsInline.ibv_poll_cq(cq, 16, wc)))
+                                0, () -> sum += VerbsInline.ibv_poll_cq(cq, 16, wc)))
                 .isZero();
     }
 
@@ -85,7 +91,7 @@ class AllocationTest {
     void armingAllocatesNothing() {
         assertThat(
                         AllocationCounter.bytesOnceWarm(
-                                () -> sum += VerbsInline.ibv_req_notify_cq(cqAddress, 0)))
+                                0, () -> sum += VerbsInline.ibv_req_notify_cq(cqAddress, 0)))
                 .isZero();
     }
 
@@ -94,7 +100,7 @@ class AllocationTest {
         MemorySegment fds = Posix.pollFds(driver.arena(), 1);
         Posix.pollFd(fds, 0, -1, Posix.POLLIN);
 
-        assertThat(AllocationCounter.bytesOnceWarm(() -> sum += Posix.poll(fds, 1, 0))).isZero();
+        assertThat(AllocationCounter.bytesOnceWarm(0, () -> sum += Posix.poll(fds, 1, 0))).isZero();
     }
 
     @Test
@@ -102,10 +108,12 @@ class AllocationTest {
         int fd = Posix.eventFd();
 
         assertThat(
-                        AllocationCounter.bytesOnceWarm(() -> {
-                            sum += Posix.eventFdAdd(fd, 1);
-                            sum += (int) Posix.eventFdTake(fd) - 1;
-                        }))
+                        AllocationCounter.bytesOnceWarm(
+                                0,
+                                () -> {
+                                    sum += Posix.eventFdAdd(fd, 1);
+                                    sum += (int) Posix.eventFdTake(fd) - 1;
+                                }))
                 .isZero();
         assertThat(Posix.close(fd)).isZero();
     }

@@ -142,6 +142,7 @@ class AddressMapTest {
         long bytes =
                 AllocationCounter.bytesOnceWarm(
                         500,
+                        0,
                         () -> {
                             int hint = 0;
                             for (long address : addresses) {

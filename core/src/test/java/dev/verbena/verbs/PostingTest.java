@@ -467,6 +467,7 @@ class PostingTest {
         long bytes =
                 AllocationCounter.bytesOnceWarm(
                         2_000,
+                        0,
                         () -> {
                             fill(0, CAPACITY);
                             if (pair.post(ring, 3, CAPACITY) != CAPACITY

@@ -2,6 +2,7 @@ package dev.verbena.bindings.testing;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Counts the bytes that a thread allocates on the heap, for tests of code that must not allocate.
@@ -9,8 +10,10 @@ import java.lang.invoke.MethodHandles;
  * <p>By reflection, so that the module under test need not read the management modules.
  */
 public final class AllocationCounter {
-    private static final int ROUNDS_MAX = 200;
     private static final int CALLS_PER_ROUND = 20_000;
+
+    /** Long for any machine: how soon the code is compiled is the compiler's affair. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private static final MethodHandle THREAD_BYTES;
 
@@ -34,15 +37,17 @@ public final class AllocationCounter {
     private AllocationCounter() {}
 
     /**
-     * Runs code again and again until it is compiled.
+     * Runs code again and again, as it allocates less once it is compiled.
      *
+     * @param enough bytes of a round of many calls that are few enough to end
      * @param code one call
-     * @return bytes that one round of many calls allocates in the end: the least of all rounds, and
-     *     0 as soon as a round has none
+     * @return bytes that a round allocates in the end: the least of all rounds, which is more than
+     *     enough only if a minute has not sufficed
      */
-    public static long bytesOnceWarm(Runnable code) {
+    public static long bytesOnceWarm(long enough, Runnable code) {
+        long start = System.nanoTime();
         long least = Long.MAX_VALUE;
-        for (int round = 0; round < ROUNDS_MAX && least > 0; round++) {
+        while (least > enough && System.nanoTime() - start < PATIENCE_NANOS) {
             long before = threadBytes();
             for (int call = 0; call < CALLS_PER_ROUND; call++) {
                 code.run();
