@@ -86,7 +86,10 @@ sealed interface KvMessage {
     record Assigned(long room, int token, int chunk, long start, long bytesPerRank, int chunkToken)
             implements KvMessage {}
 
-    /** Every position of the staging ring below this one is free again. */
+    /**
+     * Every position of the staging ring below this one is free again. Several threads tell: one
+     * may overtake a higher one, so the highest counts.
+     */
     record Watermark(long tail) implements KvMessage {}
 
     /** The prefill side gives the request up; nothing of it is in flight any more. */
