@@ -95,19 +95,14 @@ public final class CompletionQueue implements CompletionSource {
     @Override
     public int poll(WorkCompletions completions) {
         Lifetime room = completions.lifetime();
-        lifetime.enter();
+        lifetime.enterUsing(room);
         int count;
         try {
-            room.enter();
-            try {
-                count =
-                        VerbsInline.ibv_poll_cq(
-                                cqAddress, completions.capacity(), completions.address());
-            } finally {
-                room.exit();
-            }
+            count =
+                    VerbsInline.ibv_poll_cq(
+                            cqAddress, completions.capacity(), completions.address());
         } finally {
-            lifetime.exit();
+            lifetime.exitUsing(room);
         }
         if (count < 0) {
             completions.count(0);

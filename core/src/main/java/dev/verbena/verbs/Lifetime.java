@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  * children are open, and only then destroys. So no call can meet a freed handle, whichever thread
  * closes it.
  *
+ * <p>A call that touches two resources, as a post does a queue pair and a ring, enters the one and
+ * uses the other ({@link #enterUsing}), which costs no more than entering one.
+ *
  * <p>Thread-safe. {@code enter} and {@code exit} cost one atomic addition each and allocate
  * nothing.
  */
@@ -29,6 +33,9 @@ public final class Lifetime {
 
     private static final AtomicLong OPEN = new AtomicLong();
 
+    private static final AtomicReferenceFieldUpdater<Lifetime, @Nullable Lifetime> USER =
+            AtomicReferenceFieldUpdater.newUpdater(Lifetime.class, Lifetime.class, "user");
+
     private final Supplier<String> name;
     private final @Nullable Lifetime parent;
     private final AtomicInteger calls = new AtomicInteger();
@@ -38,6 +45,12 @@ public final class Lifetime {
     private volatile @Nullable Thread closer;
 
     private volatile boolean ended;
+
+    /**
+     * The first resource that has used this one, for good. Its calls keep this one from being
+     * destroyed as well, so that those that use it need not be counted here too.
+     */
+    private volatile @Nullable Lifetime user;
 
     private Lifetime(Supplier<String> name, @Nullable Lifetime parent) {
         this.name = name;
@@ -93,13 +106,54 @@ public final class Lifetime {
     public void enter() {
         if (calls.incrementAndGet() < 0) {
             calls.decrementAndGet();
-            throw new IllegalStateException(name.get() + " is closed");
+            throw closedFailure();
         }
     }
 
     /** Ends a call begun with {@link #enter}. */
     public void exit() {
         calls.decrementAndGet();
+    }
+
+    /**
+     * Begins a call on this resource that touches another as well, which cannot be destroyed before
+     * {@link #exitUsing} either.
+     *
+     * <p>If this is the first resource to use the other, as is usual, that is counted here alone: a
+     * ring of work requests and its queue pair cost two atomic additions a post, not four.
+     *
+     * @param used the other resource, which is no parent or child of this one
+     * @throws IllegalStateException if one of them is closed
+     */
+    void enterUsing(Lifetime used) {
+        if (used.user == null) {
+            USER.compareAndSet(used, null, this);
+        }
+        // Counted before it is looked whether the other is closed; who closes that looks in the
+        // opposite order. So one of the two sees the other.
+        enter();
+        try {
+            if (used.user != this) {
+                used.enter();
+            } else if (!used.isOpen()) {
+                throw used.closedFailure();
+            }
+        } catch (IllegalStateException closed) {
+            exit();
+            throw closed;
+        }
+    }
+
+    /**
+     * Ends a call begun with {@link #enterUsing}.
+     *
+     * @param used the same other resource
+     */
+    void exitUsing(Lifetime used) {
+        if (used.user != this) {
+            used.exit();
+        }
+        exit();
     }
 
     /**
@@ -141,7 +195,7 @@ public final class Lifetime {
         boolean destroyed = false;
         try {
             interrupt.run();
-            while (calls.get() != CLOSED) {
+            while (calls.get() != CLOSED || isUsed()) {
                 LockSupport.parkNanos(this, WAIT_NANOS);
             }
             refuseWithChildren();
@@ -173,6 +227,19 @@ public final class Lifetime {
     @Override
     public String toString() {
         return name.get();
+    }
+
+    /**
+     * Whether a call of the first user may be touching this resource; one that begins later sees
+     * that it is closed.
+     */
+    private boolean isUsed() {
+        Lifetime first = user;
+        return first != null && (first.calls.get() & ~CLOSED) != 0;
+    }
+
+    private IllegalStateException closedFailure() {
+        return new IllegalStateException(name.get() + " is closed");
     }
 
     private void refuseWithChildren() {

@@ -300,28 +300,22 @@ public final class QueuePair implements Endpoint {
         }
         int lastSlot = (firstSlot + count - 1) & (capacity - 1);
         Lifetime ring = requests.lifetime();
-        lifetime.enter();
+        lifetime.enterUsing(ring);
         try {
-            ring.enter();
+            long first = requests.address(firstSlot);
+            requests.cut(lastSlot);
+            requests.clearBadRequest();
             try {
-                long first = requests.address(firstSlot);
-                requests.cut(lastSlot);
-                requests.clearBadRequest();
-                try {
-                    postErrno =
-                            VerbsInline.ibv_post_send(
-                                    qpAddress, first, requests.badRequestAddress());
-                } finally {
-                    requests.join(lastSlot);
-                }
-                return postErrno == 0
-                        ? count
-                        : accepted(requests.badSlot(), firstSlot, count, capacity);
+                postErrno =
+                        VerbsInline.ibv_post_send(qpAddress, first, requests.badRequestAddress());
             } finally {
-                ring.exit();
+                requests.join(lastSlot);
             }
+            return postErrno == 0
+                    ? count
+                    : accepted(requests.badSlot(), firstSlot, count, capacity);
         } finally {
-            lifetime.exit();
+            lifetime.exitUsing(ring);
         }
     }
 
@@ -354,24 +348,19 @@ public final class QueuePair implements Endpoint {
     public void postReceives(ReceiveRequests receives, int count) {
         Objects.checkIndex(count - 1, receives.capacity());
         Lifetime chain = receives.lifetime();
-        lifetime.enter();
+        lifetime.enterUsing(chain);
         int result;
         try {
-            chain.enter();
+            receives.cut(count - 1);
             try {
-                receives.cut(count - 1);
-                try {
-                    result =
-                            VerbsInline.ibv_post_recv(
-                                    qpAddress, receives.address(0), receives.badRequestAddress());
-                } finally {
-                    receives.join(count - 1);
-                }
+                result =
+                        VerbsInline.ibv_post_recv(
+                                qpAddress, receives.address(0), receives.badRequestAddress());
             } finally {
-                chain.exit();
+                receives.join(count - 1);
             }
         } finally {
-            lifetime.exit();
+            lifetime.exitUsing(chain);
         }
         if (result != 0) {
             throw new VerbsException(

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -132,6 +134,71 @@ class LifetimeTest {
         assertThat(destroyed).isTrue();
     }
 
+    /** For the first that uses a ring, whose calls are counted once, and for the others. */
+    @Test
+    void waitsForCallsThatUseItWhoeverMakesThem() throws InterruptedException {
+        Lifetime ring = Lifetime.root(() -> "ring");
+        Lifetime first = parent.child(() -> "first");
+        Lifetime second = parent.child(() -> "second");
+        first.enterUsing(ring);
+        second.enterUsing(ring);
+        CountDownLatch interrupted = new CountDownLatch(1);
+        AtomicBoolean destroyed = new AtomicBoolean();
+        Thread closer =
+                Thread.ofPlatform()
+                        .start(() -> ring.close(interrupted::countDown, () -> destroyed.set(true)));
+        await(interrupted);
+
+        for (Lifetime user : List.of(first, second)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> user.enterUsing(ring))
+                    .withMessage("ring is closed");
+        }
+        awaitParked(closer);
+        first.exitUsing(ring);
+        awaitParked(closer);
+        assertThat(destroyed).isFalse();
+        second.exitUsing(ring);
+        closer.join();
+        assertThat(destroyed).isTrue();
+
+        // Nothing of those calls, nor of those that were refused, is left on the users.
+        first.close(NOTHING);
+        second.close(NOTHING);
+        parent.close(NOTHING);
+    }
+
+    @Test
+    void theFirstUserIsEnoughToKeepWhatItUses() throws InterruptedException {
+        Lifetime ring = Lifetime.root(() -> "ring");
+        AtomicBoolean destroyed = new AtomicBoolean();
+        parent.enterUsing(ring);
+        Thread closer = Thread.ofPlatform().start(() -> ring.close(() -> destroyed.set(true)));
+
+        awaitParked(closer);
+
+        assertThat(destroyed).isFalse();
+        parent.exitUsing(ring);
+        closer.join();
+        assertThat(destroyed).isTrue();
+    }
+
+    @Test
+    void aClosedUserRefusesAndLeavesNothingOnWhatItWouldUse() {
+        Lifetime ring = Lifetime.root(() -> "ring");
+        parent.close(NOTHING);
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> parent.enterUsing(ring))
+                .withMessage("device d is closed");
+
+        Lifetime other = Lifetime.root(() -> "other");
+        other.enterUsing(ring);
+        other.exitUsing(ring);
+        ring.close(NOTHING);
+        other.close(NOTHING);
+    }
+
     @Test
     void secondCloserReturnsOnlyWhenTheHandleIsGone() throws InterruptedException {
         AtomicBoolean destroyed = new AtomicBoolean();
@@ -238,7 +305,6 @@ class LifetimeTest {
     @Test
     void noCallOverlapsDestroyHoweverTheyRace() throws InterruptedException {
         int rounds = 300;
-        int callers = 4;
         AtomicInteger overlaps = new AtomicInteger();
         AtomicInteger calls = new AtomicInteger();
         for (int round = 0; round < rounds; round++) {
@@ -248,12 +314,14 @@ class LifetimeTest {
             CountDownLatch start = new CountDownLatch(1);
             CountDownLatch someEntered = new CountDownLatch(1);
             List<Thread> threads = new ArrayList<>();
-            for (int i = 0; i < callers; i++) {
+            Lifetime first = Lifetime.root(() -> "first");
+            Lifetime second = Lifetime.root(() -> "second");
+            for (Lifetime user : Arrays.asList(null, first, second, first)) {
                 threads.add(
                         Thread.ofPlatform()
                                 .start(() -> {
                                     await(start);
-                                    while (callOnce(lifetime, freed, overlaps)) {
+                                    while (callOnce(lifetime, user, freed, overlaps)) {
                                         calls.incrementAndGet();
                                         someEntered.countDown();
                                     }
@@ -275,6 +343,8 @@ class LifetimeTest {
                 thread.join();
             }
             assertThat(destroyed).hasValue(1);
+            first.close(NOTHING);
+            second.close(NOTHING);
         }
         assertThat(calls.get()).isGreaterThanOrEqualTo(rounds);
         assertThat(overlaps).hasValue(0);
@@ -305,10 +375,18 @@ class LifetimeTest {
         }
     }
 
+    /** A call on a lifetime, by itself or by one that uses it. */
     private static boolean callOnce(
-            Lifetime lifetime, AtomicBoolean freed, AtomicInteger overlaps) {
+            Lifetime lifetime,
+            @Nullable Lifetime user,
+            AtomicBoolean freed,
+            AtomicInteger overlaps) {
         try {
-            lifetime.enter();
+            if (user == null) {
+                lifetime.enter();
+            } else {
+                user.enterUsing(lifetime);
+            }
         } catch (IllegalStateException closed) {
             return false;
         }
@@ -317,7 +395,11 @@ class LifetimeTest {
                 overlaps.incrementAndGet();
             }
         } finally {
-            lifetime.exit();
+            if (user == null) {
+                lifetime.exit();
+            } else {
+                user.exitUsing(lifetime);
+            }
         }
         return true;
     }

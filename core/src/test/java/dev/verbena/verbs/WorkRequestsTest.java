@@ -10,8 +10,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.verbs.WorkRequests.Operation;
 import java.lang.foreign.MemorySegment;
+import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What a slot is given lies where C reads it, by offsets written down here from the header, and
@@ -19,13 +22,13 @@ import org.junit.jupiter.api.Test;
  * off by one shows.
  */
 class WorkRequestsTest {
-    private static final int CAPACITY = 4;
+    private static final int CAPACITY = 16;
     private static final int MAX_SGE = 3;
-    private static final long WR_BYTES = 128;
+    private static final long SLOT_BYTES = 64;
     private static final long SGE_BYTES = 16;
 
     private final WorkRequests ring = new WorkRequests(CAPACITY, MAX_SGE);
-    private final MemorySegment memory = memory(ring.address(0), CAPACITY * WR_BYTES);
+    private final MemorySegment memory = memory(ring.address(0), CAPACITY * SLOT_BYTES);
 
     @AfterEach
     void close() {
@@ -73,7 +76,8 @@ class WorkRequestsTest {
     void immediateTravelsInNetworkOrder() {
         ring.immediate(1, 0x01020304);
 
-        assertThat(memory.asSlice(WR_BYTES + 36, 4).toArray(JAVA_BYTE)).containsExactly(1, 2, 3, 4);
+        assertThat(memory.asSlice(SLOT_BYTES + 36, 4).toArray(JAVA_BYTE))
+                .containsExactly(1, 2, 3, 4);
     }
 
     @Test
@@ -106,17 +110,22 @@ class WorkRequestsTest {
         }
     }
 
-    @Test
-    void aRunOfSlotsIsFilledAsEachOfThemWouldBe() {
-        long[] locals = {1, 0x1122334455667788L, 0x8000_0000_0000_0002L, 4};
-        long[] remotes = {5, 0x99aabbccddeeff00L, 7, 8};
-        long[] lengths = {1, 0xffff_ffffL, 3, 1L << 32};
+    /** Short runs and long ones, as they are filled in different ways. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3, 7, 8, 13, CAPACITY - 1})
+    void aRunOfSlotsIsFilledAsEachOfThemWouldBe(int count) {
+        Random random = new Random(count);
+        long[] locals = random.longs(CAPACITY).toArray();
+        long[] remotes = random.longs(CAPACITY).toArray();
+        long[] lengths = random.longs(CAPACITY, 0, 1L << 33).toArray();
+        lengths[1] = 0xffff_ffffL;
         ring.fill(1, 0, Operation.WRITE, 0, 0, MAX_SGE, true);
 
-        ring.fillRun(1, 3, 0x7000L, Operation.READ, 0x0badcafe, -2, locals, remotes, lengths, 1);
+        ring.fillRun(
+                1, count, 0x7000L, Operation.READ, 0x0badcafe, -2, locals, remotes, lengths, 1);
 
         try (WorkRequests each = new WorkRequests(CAPACITY, MAX_SGE)) {
-            for (int i = 1; i < 4; i++) {
+            for (int i = 1; i <= count; i++) {
                 each.fill(i, 0x7000L + i - 1, Operation.READ, remotes[i], 0x0badcafe, 1, false);
                 each.piece(i, 0, locals[i], (int) lengths[i], -2);
             }
@@ -129,40 +138,57 @@ class WorkRequestsTest {
                 assertThat(ring.remoteKey(slot)).isEqualTo(each.remoteKey(slot));
                 MemorySegment entry = memory(sgList(slot), SGE_BYTES);
                 MemorySegment expected =
-                        memory(memory(each.address(slot), WR_BYTES).get(JAVA_LONG, 16), SGE_BYTES);
+                        memory(
+                                memory(each.address(slot), SLOT_BYTES).get(JAVA_LONG, 16),
+                                SGE_BYTES);
                 assertThat(entry.mismatch(expected)).as("entry of slot " + slot).isNegative();
                 assertThat(ring.pieceAddress(slot, 0)).isEqualTo(each.pieceAddress(slot, 0));
                 assertThat(ring.pieceLength(slot, 0)).isEqualTo(each.pieceLength(slot, 0));
                 assertThat(ring.pieceKey(slot, 0)).isEqualTo(each.pieceKey(slot, 0));
                 assertThat(next(slot)).isEqualTo(ring.address((slot + 1) % CAPACITY));
             }
-            assertThatThrownBy(() -> ring.pieceAddress(1, 1))
-                    .isInstanceOf(IndexOutOfBoundsException.class);
-            ring.fill(1, 0, Operation.WRITE, 0, 0, MAX_SGE, true);
-            ring.piece(1, 2, 77, 78, 79);
-            assertThat(ring.pieceAddress(1, 2)).as("the slot's own again").isEqualTo(77);
         }
     }
 
     @Test
-    void refusesRunsThatItOrTheArraysDoNotHave() {
-        long[] four = new long[4];
-        long[] three = new long[3];
-        MemorySegment before = memory(ring.address(0), CAPACITY * WR_BYTES);
-        byte[] bytes = before.toArray(JAVA_BYTE);
-        for (int[] run : new int[][] {{1, 4}, {-1, 2}, {4, 1}, {0, -1}, {2, Integer.MAX_VALUE}}) {
-            assertThatThrownBy(() -> run(run[0], run[1], four, four, four, 0))
+    void aSlotOfARunHasOneEntryUntilItIsFilledByItself() {
+        long[] zeros = new long[CAPACITY];
+        ring.fillRun(0, CAPACITY, 0, Operation.READ, 1, 1, zeros, zeros, zeros, 0);
+
+        assertThatThrownBy(() -> ring.pieceAddress(1, 1))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+        ring.fill(1, 0, Operation.WRITE, 0, 0, MAX_SGE, true);
+        ring.piece(1, 2, 77, 78, 79);
+        assertThat(ring.pieceAddress(1, 2)).as("the slot's own again").isEqualTo(77);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {4, CAPACITY})
+    void refusesRunsThatItOrTheArraysDoNotHave(int count) {
+        long[] enough = new long[count];
+        long[] less = new long[count - 1];
+        byte[] bytes = memory.toArray(JAVA_BYTE);
+        for (int[] run :
+                new int[][] {
+                    {CAPACITY - count + 1, count},
+                    {-1, 2},
+                    {-1, count},
+                    {CAPACITY, 1},
+                    {0, -1},
+                    {2, Integer.MAX_VALUE}
+                }) {
+            assertThatThrownBy(() -> run(run[0], run[1], enough, enough, enough, 0))
                     .isInstanceOf(IndexOutOfBoundsException.class);
         }
-        assertThatThrownBy(() -> run(0, 4, three, four, four, 0))
+        assertThatThrownBy(() -> run(0, count, less, enough, enough, 0))
                 .isInstanceOf(IndexOutOfBoundsException.class);
-        assertThatThrownBy(() -> run(0, 4, four, three, four, 0))
+        assertThatThrownBy(() -> run(0, count, enough, less, enough, 0))
                 .isInstanceOf(IndexOutOfBoundsException.class);
-        assertThatThrownBy(() -> run(0, 4, four, four, three, 0))
+        assertThatThrownBy(() -> run(0, count, enough, enough, less, 0))
                 .isInstanceOf(IndexOutOfBoundsException.class);
-        assertThatThrownBy(() -> run(0, 2, four, four, four, 3))
+        assertThatThrownBy(() -> run(0, 2, enough, enough, enough, count - 1))
                 .isInstanceOf(IndexOutOfBoundsException.class);
-        assertThat(before.toArray(JAVA_BYTE)).isEqualTo(bytes);
+        assertThat(memory.toArray(JAVA_BYTE)).isEqualTo(bytes);
     }
 
     private void run(
@@ -206,7 +232,9 @@ class WorkRequestsTest {
             assertThat(ring.badSlot()).isEqualTo(slot);
         }
         long[] strays = {
-            ring.address(0) - WR_BYTES, ring.address(0) + CAPACITY * WR_BYTES, ring.address(1) + 8
+            ring.address(0) - SLOT_BYTES,
+            ring.address(0) + CAPACITY * SLOT_BYTES,
+            ring.address(1) + 8
         };
         for (long stray : strays) {
             bad.set(JAVA_LONG, 0, stray);
@@ -277,11 +305,11 @@ class WorkRequestsTest {
     }
 
     private long longAt(int slot, long offset) {
-        return memory.get(JAVA_LONG, slot * WR_BYTES + offset);
+        return memory.get(JAVA_LONG, slot * SLOT_BYTES + offset);
     }
 
     private int intAt(int slot, long offset) {
-        return memory.get(JAVA_INT, slot * WR_BYTES + offset);
+        return memory.get(JAVA_INT, slot * SLOT_BYTES + offset);
     }
 
     @SuppressWarnings("restricted")
