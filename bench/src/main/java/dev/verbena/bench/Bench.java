@@ -3,6 +3,7 @@ package dev.verbena.bench;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,8 +16,9 @@ import java.util.function.Supplier;
  * The command line, as scripts/bench calls it: {@code Bench WARM_UPS RUNS TARGET SOURCES NAME...},
  * or {@code Bench plot TARGET}.
  *
- * <p>For each benchmark it writes {@code TARGET/NAME.json}, and a table to standard output. Status
- * 0 if all were measured, 1 if one failed, 2 if a name is unknown.
+ * <p>For each benchmark it writes {@code TARGET/NAME.json}, and a table to standard output, result
+ * by result: what was measured stays if the rest fails or takes too long. Status 0 if all were
+ * measured, 1 if one failed, 2 if a name is unknown.
  */
 public final class Bench {
     private static final Map<String, Supplier<Benchmark>> BENCHMARKS =
@@ -58,6 +60,7 @@ public final class Bench {
         out.println(Result.heading());
         for (String name : names) {
             List<Result> results = new ArrayList<>();
+            Path file = target.resolve(name + ".json");
             Benchmark.Setting setting =
                     new Benchmark.Setting(
                             rounds,
@@ -66,10 +69,10 @@ public final class Bench {
                             result -> {
                                 results.add(result);
                                 out.println(result.line());
+                                write(file, results);
                             });
             try {
                 Objects.requireNonNull(BENCHMARKS.get(name)).get().run(setting);
-                write(target.resolve(name + ".json"), results);
             } catch (Exception | AssertionError failure) {
                 System.err.println(name + " failed:");
                 failure.printStackTrace();
@@ -79,8 +82,12 @@ public final class Bench {
         System.exit(status);
     }
 
-    private static void write(Path file, List<Result> results) throws IOException {
-        Files.createDirectories(file.getParent());
-        new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), results);
+    private static void write(Path file, List<Result> results) {
+        try {
+            Files.createDirectories(file.getParent());
+            new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), results);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }
