@@ -41,6 +41,7 @@ final class LatencyBench implements Benchmark {
                                         0, ChildProcess.java(LatencyPong.class.getName())));
                 Side side = Side.connect(device, Integer.parseInt(other.answer()))) {
             other.answer();
+            Rounds.untilCompiled(() -> pings(side, other, SIZES[0]), () -> reads(side, SIZES[0]));
             for (int size : SIZES) {
                 measure(
                         setting,

@@ -11,6 +11,8 @@ import java.util.Arrays;
  * @param runs rounds that count, above 0
  */
 record Rounds(int warmUps, int runs) {
+    private static final int ROUNDS_TO_COMPILE = 24;
+
     /** One side of a comparison: runs one round and gives its figure. */
     @FunctionalInterface
     interface Side {
@@ -36,6 +38,21 @@ record Rounds(int warmUps, int runs) {
      * @param runs rounds that counted
      */
     record Comparison(double ours, double peer, double ratio, double low, double high, int runs) {}
+
+    /**
+     * Runs the sides that are in Java until their code is compiled, before the first comparison. In
+     * an emulated guest that takes its time, on the processor that also runs them; the rounds to
+     * warm up of a comparison are too few for it, and would cost the peer as many.
+     *
+     * @throws Exception what a side throws
+     */
+    static void untilCompiled(Side... sides) throws Exception {
+        for (int round = 0; round < ROUNDS_TO_COMPILE; round++) {
+            for (Side side : sides) {
+                side.round();
+            }
+        }
+    }
 
     /**
      * Lets both sides take turns, the first of a round being the second of the next.

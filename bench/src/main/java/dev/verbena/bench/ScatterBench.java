@@ -4,6 +4,7 @@ import dev.verbena.bench.Rounds.Better;
 import dev.verbena.transfer.PosterOptions;
 import dev.verbena.transfer.Transfer;
 import dev.verbena.transfer.TransferBatch;
+import java.io.IOException;
 import java.util.Map;
 
 /**
@@ -51,55 +52,61 @@ final class ScatterBench implements Benchmark {
                                         "dev.verbena.bench.UcxScatter",
                                         Long.toString(POOL_BYTES)))) {
             peer.answer();
+            Case first = new Case(pair, peer, PAGE_BYTES[0], BATCHES[0]);
+            Rounds.untilCompiled(first::ours, first::peers);
             for (int pageBytes : PAGE_BYTES) {
                 for (int pages : BATCHES) {
                     if ((long) pages * pageBytes * 2 <= POOL_BYTES) {
-                        measure(setting, pair, peer, pageBytes, pages);
+                        measure(setting, new Case(pair, peer, pageBytes, pages));
                     }
                 }
             }
         }
     }
 
-    private static void measure(
-            Setting setting, DevicePair pair, ChildProcess peer, int pageBytes, int pages)
-            throws Exception {
-        int batches = (int) Math.max(1, ROUND_BYTES / ((long) pageBytes * pages));
-        double mib = (double) batches * pages * pageBytes / (1 << 20);
-        TransferBatch batch = new TransferBatch(pages);
-        String request = "%d %d %d".formatted(pageBytes, pages, batches);
+    /** How many batches of so many pages a round writes, and how fast each side is at it. */
+    private record Case(DevicePair pair, ChildProcess ucx, int pageBytes, int pages) {
+        int batches() {
+            return (int) Math.max(1, ROUND_BYTES / ((long) pageBytes * pages));
+        }
+
+        double ours() throws InterruptedException {
+            return mibPerSecond(write(pair, pageBytes, pages, batches()));
+        }
+
+        double peers() throws IOException {
+            String request = "%d %d %d".formatted(pageBytes, pages, batches());
+            return mibPerSecond(Long.parseLong(ucx.ask(request)));
+        }
+
+        private double mibPerSecond(long nanos) {
+            return (double) batches() * pages * pageBytes / (1 << 20) * 1e9 / nanos;
+        }
+    }
+
+    private static void measure(Setting setting, Case measured) throws Exception {
         setting.report()
                 .accept(
                         Result.of(
-                                "rxe-scatter/%d-KiB/%d".formatted(pageBytes >> 10, pages),
+                                "rxe-scatter/%d-KiB/%d"
+                                        .formatted(measured.pageBytes >> 10, measured.pages),
                                 "MiB/s",
                                 setting.rounds()
-                                        .compare(
-                                                Better.HIGHER,
-                                                () ->
-                                                        mib
-                                                                * 1e9
-                                                                / write(
-                                                                        pair, batch, pageBytes,
-                                                                        pages, batches),
-                                                () ->
-                                                        mib
-                                                                * 1e9
-                                                                / Long.parseLong(
-                                                                        peer.ask(request))),
+                                        .compare(Better.HIGHER, measured::ours, measured::peers),
                                 "page_bytes",
-                                pageBytes,
+                                measured.pageBytes,
                                 "batch",
-                                pages,
+                                measured.pages,
                                 "queue_pairs",
                                 1,
                                 "peer",
                                 "UCX, implicit puts and a flush, by jucx"));
     }
 
-    private static double write(
-            DevicePair pair, TransferBatch batch, int pageBytes, int pages, int batches)
+    /** Gives the nanoseconds that it takes. */
+    private static long write(DevicePair pair, int pageBytes, int pages, int batches)
             throws InterruptedException {
+        TransferBatch batch = new TransferBatch(pages);
         long slots = POOL_BYTES / pageBytes;
         long start = System.nanoTime();
         for (int b = 0; b < batches; b++) {
