@@ -46,13 +46,13 @@ public final class AllocationCounter {
     public static long bytesOnceWarm(int callsPerRound, long enough, Runnable code) {
         long start = System.nanoTime();
         long least = Long.MAX_VALUE;
-        while (least > enough && System.nanoTime() - start < PATIENCE_NANOS) {
+        do {
             long before = threadBytes();
             for (int call = 0; call < callsPerRound; call++) {
                 code.run();
             }
             least = Math.min(least, threadBytes() - before);
-        }
+        } while (least > enough && System.nanoTime() - start < PATIENCE_NANOS);
         return least;
     }
 

@@ -47,13 +47,13 @@ public final class AllocationCounter {
     public static long bytesOnceWarm(long enough, Runnable code) {
         long start = System.nanoTime();
         long least = Long.MAX_VALUE;
-        while (least > enough && System.nanoTime() - start < PATIENCE_NANOS) {
+        do {
             long before = threadBytes();
             for (int call = 0; call < CALLS_PER_ROUND; call++) {
                 code.run();
             }
             least = Math.min(least, threadBytes() - before);
-        }
+        } while (least > enough && System.nanoTime() - start < PATIENCE_NANOS);
         return least;
     }
 
