@@ -24,8 +24,7 @@ public final class FirstWrite {
     public static void main(String[] arguments) throws Exception {
         long start = System.nanoTime();
         NodeOptions options =
-                NodeOptions.device(arguments[0])
-                        .gidIndex(Integer.parseInt(arguments[1]))
+                RdmaDevice.options(arguments[0], Integer.parseInt(arguments[1]))
                         .queuePairs(1)
                         .name("first");
         try (Node node = Node.open(options)) {

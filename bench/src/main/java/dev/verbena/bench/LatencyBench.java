@@ -4,6 +4,7 @@ import dev.verbena.bench.Rounds.Better;
 import dev.verbena.memory.Pool;
 import dev.verbena.memory.RemotePool;
 import dev.verbena.transfer.Node;
+import dev.verbena.transfer.NodeOptions;
 import dev.verbena.transfer.Peer;
 import dev.verbena.transfer.TransferBatch;
 import dev.verbena.verbs.Access;
@@ -120,9 +121,14 @@ final class LatencyBench implements Benchmark {
     record Side(Node node, Peer peer, Pool in, Pool out, RemotePool theirs)
             implements AutoCloseable {
         static Side connect(RdmaDevice device, int port) throws Exception {
-            Node node = Node.open(device.options().name("ping").queuePairs(1));
+            Node node = Node.open(options(device).name("ping"));
             allocate(node);
             return of(node, node.connect("127.0.0.1:" + port));
+        }
+
+        /** As perftest does, a side waits for a completion without ever going to sleep. */
+        static NodeOptions options(RdmaDevice device) {
+            return device.options().queuePairs(1).poster(SweepBench.spinning(1_000_000));
         }
 
         static void allocate(Node node) {

@@ -23,7 +23,7 @@ public final class LatencyPong {
     public static void main(String[] arguments) throws IOException, InterruptedException {
         BlockingQueue<Peer> peers = new LinkedBlockingQueue<>();
         try (Node node =
-                Node.open(RdmaDevice.first().options().name("pong").queuePairs(1).listen(0))) {
+                Node.open(LatencyBench.Side.options(RdmaDevice.first()).name("pong").listen(0))) {
             LatencyBench.Side.allocate(node);
             node.onPeer(peers::add);
             System.out.println(node.listenPort());

@@ -3,6 +3,7 @@ package dev.verbena.bench;
 import dev.verbena.transfer.NodeOptions;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Gid;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -31,6 +32,11 @@ record RdmaDevice(String name, int gidIndex) {
     }
 
     NodeOptions options() {
-        return NodeOptions.device(name).gidIndex(gidIndex);
+        return options(name, gidIndex);
+    }
+
+    /** A JVM that has just started in an emulated guest may take seconds for a handshake. */
+    static NodeOptions options(String name, int gidIndex) {
+        return NodeOptions.device(name).gidIndex(gidIndex).connectDeadline(Duration.ofMinutes(2));
     }
 }

@@ -34,17 +34,21 @@ final class ScatterBench implements Benchmark {
 
     @Override
     public void run(Setting setting) throws Exception {
+        RdmaDevice device = RdmaDevice.first();
         Map<String, String> ucx =
                 Map.of(
                         "UCX_TLS",
                         System.getProperty("verbena.bench.ucx.tls", "rc_v"),
                         "UCX_NET_DEVICES",
                         "all",
+                        "UCX_IB_GID_INDEX",
+                        Integer.toString(device.gidIndex()),
+                        // Answers alone go to standard output.
+                        "UCX_LOG_FILE",
+                        "stderr",
                         "UCX_WARN_UNUSED_ENV_VARS",
                         "n");
-        try (DevicePair pair =
-                        DevicePair.open(
-                                RdmaDevice.first(), POOL_BYTES, 1, PosterOptions.defaults());
+        try (DevicePair pair = DevicePair.open(device, POOL_BYTES, 1, PosterOptions.defaults());
                 ChildProcess peer =
                         new ChildProcess(
                                 ucx,

@@ -40,7 +40,8 @@ final class SweepBench implements Benchmark {
         }
     }
 
-    private static PosterOptions spinning(int micros) {
+    /** The defaults, but that who waits spins for so long before it sleeps. */
+    static PosterOptions spinning(int micros) {
         PosterOptions defaults = PosterOptions.defaults();
         return new PosterOptions(
                 defaults.sendRequests(),
