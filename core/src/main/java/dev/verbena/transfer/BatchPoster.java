@@ -70,7 +70,10 @@ public final class BatchPoster implements AutoCloseable {
     /** Transfers whose end has not been told. */
     private final Set<Transfer> untold = ConcurrentHashMap.newKeySet();
 
-    private volatile @Nullable ProgressThread progressThread;
+    private final Waiters waiters = new Waiters();
+
+    /** Whether a thread of the node makes progress, so that who waits may sleep. */
+    private volatile boolean watched;
 
     /** Told what happens apart from transfers, on the thread that makes progress. */
     public interface Listener {
@@ -391,8 +394,14 @@ public final class BatchPoster implements AutoCloseable {
         }
     }
 
-    void progressThread(ProgressThread thread) {
-        progressThread = thread;
+    /** A thread makes progress from now on, and asks {@link #wantsEvent} before it sleeps. */
+    void watched() {
+        watched = true;
+    }
+
+    /** Whether the next completion must wake the thread that makes progress. */
+    boolean wantsEvent() {
+        return waiters.wantEvent();
     }
 
     /** Asks for an event at the next completion. */
@@ -405,29 +414,26 @@ public final class BatchPoster implements AutoCloseable {
         }
     }
 
+    /** Makes progress for a caller who polls, so that no event need tell it. */
+    void poll() {
+        waiters.polled();
+        progress();
+    }
+
     void await(Transfer transfer, long withoutProgressNanos) throws InterruptedException {
         long patience =
                 Math.min(withoutProgressNanos, PosterOptions.nanos(options.progressDeadline()));
-        ProgressThread thread = progressThread;
-        if (!spin(transfer, thread)) {
-            // The progress thread ends the transfer; without one this thread does, at each turn.
-            long turn = thread == null ? 50_000 : Math.min(patience, 5_000_000);
-            while (!transfer.awaitEnd(turn)) {
-                progress();
-                failWithoutProgress(patience);
-            }
+        if (!spin(transfer)) {
+            sleep(transfer, patience);
         }
         transfer.result();
     }
 
-    private boolean spin(Transfer transfer, @Nullable ProgressThread thread)
-            throws InterruptedException {
+    private boolean spin(Transfer transfer) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        if (thread != null) {
-            thread.beginSpin();
-        }
+        waiters.beginSpin();
         try {
             long start = System.nanoTime();
             long limit = PosterOptions.nanos(options.spin());
@@ -440,10 +446,39 @@ public final class BatchPoster implements AutoCloseable {
             }
             return true;
         } finally {
-            if (thread != null) {
-                thread.endSpin();
-            }
+            waiters.endSpin();
         }
+    }
+
+    private void sleep(Transfer transfer, long patience) throws InterruptedException {
+        waiters.beginSleep();
+        try {
+            // The thread may be asleep since a time when somebody polled, without an event to come.
+            if (watched) {
+                askForEvent();
+            }
+            // The progress thread ends the transfer; without one this thread does, at each turn.
+            long turn = watched ? Math.min(patience, 5_000_000) : 50_000;
+            while (!transfer.awaitEnd(turn)) {
+                progress();
+                failWithoutProgress(patience);
+            }
+        } finally {
+            waiters.endSleep();
+        }
+    }
+
+    /** Asks for an event at the next completion, and takes those that came before and give none. */
+    private void askForEvent() {
+        lock.lock();
+        try {
+            queues.requestNotify();
+        } catch (VerbsException failure) {
+            queues.stop(FailureReason.DEVICE, failure.getMessage(), failure);
+        } finally {
+            unlock();
+        }
+        progress();
     }
 
     private WorkRequestCursor cursor(

@@ -7,20 +7,20 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The thread of a node that makes progress for all its peers: takes completions, posts what has
  * room, hands on immediates, watches deadlines.
  *
- * <p>It sleeps on the completion channel. While some caller spins on its own transfer, events would
- * only cost both of them, so none are asked for and the thread looks in at every tick instead.
+ * <p>It sleeps on the completion channel, where the next completion of each peer wakes it; but not
+ * those of a peer for whose transfers a caller polls by itself, where it looks in at every tick
+ * instead.
  */
 final class ProgressThread implements AutoCloseable {
     private static final Logger LOG = System.getLogger(ProgressThread.class.getName());
 
-    /** Between looks while a caller spins. */
-    private static final long SPINNING_TICK_NANOS = Duration.ofMillis(1).toNanos();
+    /** Between looks while a caller polls, and no event comes from that peer. */
+    private static final long POLLED_TICK_NANOS = Duration.ofMillis(1).toNanos();
 
     /** Between looks at the deadlines while transfers are under way. */
     private static final long BUSY_TICK_NANOS = Duration.ofMillis(10).toNanos();
@@ -29,7 +29,6 @@ final class ProgressThread implements AutoCloseable {
 
     private final CompletionEvents channel;
     private final List<BatchPoster> posters = new CopyOnWriteArrayList<>();
-    private final AtomicInteger spinning = new AtomicInteger();
     private final Thread thread;
     private volatile boolean stopping;
 
@@ -40,20 +39,12 @@ final class ProgressThread implements AutoCloseable {
 
     void add(BatchPoster poster) {
         posters.add(poster);
-        poster.progressThread(this);
+        poster.watched();
         channel.wake();
     }
 
     void remove(BatchPoster poster) {
         posters.remove(poster);
-    }
-
-    void beginSpin() {
-        spinning.incrementAndGet();
-    }
-
-    void endSpin() {
-        spinning.decrementAndGet();
     }
 
     /** Ends the thread and waits for it; the channel is the caller's to close. */
@@ -98,20 +89,25 @@ final class ProgressThread implements AutoCloseable {
 
     private void turn() {
         boolean busy = progress();
-        if (spinning.get() > 0) {
-            channel.await(SPINNING_TICK_NANOS);
-            return;
-        }
+        boolean polled = false;
         for (BatchPoster poster : posters) {
-            try {
-                poster.requestNotify();
-            } catch (VerbsException failure) {
-                poster.fail(FailureReason.DEVICE, failure.getMessage(), failure);
+            if (poster.wantsEvent()) {
+                requestNotify(poster);
+            } else {
+                polled = true;
             }
         }
         // Completions that came before the request give no event.
         busy |= progress();
-        channel.await(busy ? BUSY_TICK_NANOS : IDLE_TICK_NANOS);
+        channel.await(polled ? POLLED_TICK_NANOS : busy ? BUSY_TICK_NANOS : IDLE_TICK_NANOS);
+    }
+
+    private static void requestNotify(BatchPoster poster) {
+        try {
+            poster.requestNotify();
+        } catch (VerbsException failure) {
+            poster.fail(FailureReason.DEVICE, failure.getMessage(), failure);
+        }
     }
 
     private boolean progress() {

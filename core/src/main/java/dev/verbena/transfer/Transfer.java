@@ -94,14 +94,16 @@ public final class Transfer {
     }
 
     /**
-     * Makes progress without waiting, and says whether the transfer is done.
+     * Makes progress without waiting, and says whether the transfer is done. Meant to be called
+     * again soon: who polls gets no event, so for a millisecond or two after the last call an end
+     * may be told that much later.
      *
      * @return true if it is done, false if it is under way
      * @throws TransferException if it has failed
      */
     public boolean poll() {
         if (!ended.isDone()) {
-            poster.progress();
+            poster.poll();
         }
         return ended.isDone() && result() == this;
     }

@@ -2,6 +2,7 @@ package dev.verbena.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.verbena.bindings.Errno;
 import dev.verbena.memory.AddressMap;
 import dev.verbena.memory.Pool;
 import dev.verbena.memory.PoolDescriptor;
@@ -9,9 +10,12 @@ import dev.verbena.memory.PoolDouble;
 import dev.verbena.memory.RemotePool;
 import dev.verbena.verbs.Access;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionSource;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairOptions;
 import dev.verbena.verbs.VerbsDouble;
+import dev.verbena.verbs.VerbsException;
+import dev.verbena.verbs.WorkCompletions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -23,6 +27,7 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A poster over a device in software, with a pool on each side. The device moves the bytes for real
@@ -71,6 +76,8 @@ final class PosterRig implements AutoCloseable {
 
     final VerbsDouble device = VerbsDouble.create();
     final CompletionQueue completions;
+    final AtomicInteger eventsAskedFor = new AtomicInteger();
+    volatile boolean eventsRefused;
     final List<QueuePair> pairs = new ArrayList<>();
     final BatchPoster poster;
     final Arena arena = Arena.ofShared();
@@ -126,7 +133,7 @@ final class PosterRig implements AutoCloseable {
         poster =
                 new BatchPoster(
                         pairs,
-                        completions,
+                        new CountedEvents(),
                         maxMessageBytes,
                         options,
                         new BatchPoster.Listener() {
@@ -140,6 +147,32 @@ final class PosterRig implements AutoCloseable {
                                 stops.add(reason + ": " + message);
                             }
                         });
+    }
+
+    /** The completion queue, without the events that the device in software cannot give. */
+    private final class CountedEvents implements CompletionSource {
+        @Override
+        public int entries() {
+            return completions.entries();
+        }
+
+        @Override
+        public int poll(WorkCompletions taken) {
+            return completions.poll(taken);
+        }
+
+        @Override
+        public void requestNotify() {
+            eventsAskedFor.incrementAndGet();
+            if (eventsRefused) {
+                throw new VerbsException("ibv_req_notify_cq", Errno.EIO, "as the test says");
+            }
+        }
+
+        @Override
+        public void close() {
+            completions.close();
+        }
     }
 
     /** Fills the local pool with bytes of a seed, and the remote one with zeros. */
