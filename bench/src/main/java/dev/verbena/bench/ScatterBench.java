@@ -43,6 +43,10 @@ final class ScatterBench implements Benchmark {
                         "all",
                         "UCX_IB_GID_INDEX",
                         Integer.toString(device.gidIndex()),
+                        // UCX connects by datagrams, and drops those of soft-RoCE over IPv4, as it
+                        // looks for the destination where the driver does not put it.
+                        "UCX_UD_ETH_DGID_CHECK",
+                        "n",
                         // Answers alone go to standard output.
                         "UCX_LOG_FILE",
                         "stderr",
