@@ -63,12 +63,21 @@ public final class Posix {
             link("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
     private static final MethodHandle READ =
             link("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
-    private static final MethodHandle CLOSE =
-            link("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-    private static final MethodHandle GETRLIMIT =
-            link("getrlimit", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
-    private static final MethodHandle GETPAGESIZE =
-            link("getpagesize", FunctionDescriptor.of(JAVA_INT));
+
+    /** Linked when first used, each for itself: opening a device should not wait for them. */
+    private static final class Close {
+        static final MethodHandle CLOSE = link("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+    }
+
+    private static final class Limits {
+        static final MethodHandle GETRLIMIT =
+                link("getrlimit", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    private static final class PageSize {
+        static final MethodHandle GETPAGESIZE =
+                link("getpagesize", FunctionDescriptor.of(JAVA_INT));
+    }
 
     private Posix() {}
 
@@ -239,7 +248,7 @@ public final class Posix {
      */
     public static int close(int fd) {
         try {
-            return ThreadState.status((int) CLOSE.invokeExact(ThreadState.capture(), fd));
+            return ThreadState.status((int) Close.CLOSE.invokeExact(ThreadState.capture(), fd));
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }
@@ -258,7 +267,10 @@ public final class Posix {
     public static long memoryLockLimitBytes() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment limit = arena.allocate(JAVA_LONG, 2); // soft, then hard
-            int result = (int) GETRLIMIT.invokeExact(ThreadState.capture(), RLIMIT_MEMLOCK, limit);
+            int result =
+                    (int)
+                            Limits.GETRLIMIT.invokeExact(
+                                    ThreadState.capture(), RLIMIT_MEMLOCK, limit);
             if (result != 0) {
                 return -ThreadState.status(result);
             }
@@ -279,7 +291,7 @@ public final class Posix {
      */
     public static int pageSizeBytes() {
         try {
-            return (int) GETPAGESIZE.invokeExact(ThreadState.capture());
+            return (int) PageSize.GETPAGESIZE.invokeExact(ThreadState.capture());
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }

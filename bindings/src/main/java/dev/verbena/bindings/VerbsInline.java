@@ -51,18 +51,25 @@ public final class VerbsInline {
     private static final long WQ_POST_RECV = ibv_wq.post_recv$offset();
     private static final long WC_BYTES = ibv_wc.sizeof();
 
-    private static final MethodHandle POST =
-            Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
     private static final MethodHandle POST_ADDRESSES =
             Dispatch.byAddress(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle POLL =
-            Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ADDRESS));
     private static final MethodHandle POLL_ADDRESSES =
             Dispatch.byAddress(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
-    private static final MethodHandle NOTIFY =
-            Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
     private static final MethodHandle NOTIFY_ADDRESSES =
             Dispatch.byAddress(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+
+    /**
+     * Linked when first used: linking is most of what it takes to open a device, and programs call
+     * the data path either by segments or by addresses.
+     */
+    private static final class BySegments {
+        static final MethodHandle POST =
+                Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+        static final MethodHandle POLL =
+                Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ADDRESS));
+        static final MethodHandle NOTIFY =
+                Dispatch.handle(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+    }
 
     private VerbsInline() {}
 
@@ -178,7 +185,7 @@ public final class VerbsInline {
     public static int ibv_post_wq_recv(MemorySegment wq, MemorySegment wr, MemorySegment badWr) {
         try {
             MemorySegment function = Dispatch.function(wq.address() + WQ_POST_RECV);
-            return Dispatch.positive((int) POST.invokeExact(function, wq, wr, badWr));
+            return Dispatch.positive((int) BySegments.POST.invokeExact(function, wq, wr, badWr));
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }
@@ -188,7 +195,7 @@ public final class VerbsInline {
             long offset, MemorySegment queue, MemorySegment wr, MemorySegment badWr) {
         try {
             MemorySegment function = Dispatch.function(Dispatch.contextOf(queue) + offset);
-            return Dispatch.positive((int) POST.invokeExact(function, queue, wr, badWr));
+            return Dispatch.positive((int) BySegments.POST.invokeExact(function, queue, wr, badWr));
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }
@@ -226,7 +233,7 @@ public final class VerbsInline {
         }
         try {
             MemorySegment function = Dispatch.function(Dispatch.contextOf(cq) + POLL_CQ);
-            return (int) POLL.invokeExact(function, cq, entries, wc);
+            return (int) BySegments.POLL.invokeExact(function, cq, entries, wc);
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }
@@ -266,7 +273,8 @@ public final class VerbsInline {
     public static int ibv_req_notify_cq(MemorySegment cq, int solicitedOnly) {
         try {
             MemorySegment function = Dispatch.function(Dispatch.contextOf(cq) + REQ_NOTIFY_CQ);
-            return Dispatch.positive((int) NOTIFY.invokeExact(function, cq, solicitedOnly));
+            return Dispatch.positive(
+                    (int) BySegments.NOTIFY.invokeExact(function, cq, solicitedOnly));
         } catch (Throwable thrown) {
             throw NativeCall.rethrow(thrown);
         }
