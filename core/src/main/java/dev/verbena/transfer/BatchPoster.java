@@ -9,13 +9,13 @@ import dev.verbena.verbs.QueuePairOptions;
 import dev.verbena.verbs.VerbsException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Queue;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -67,8 +67,11 @@ public final class BatchPoster implements AutoCloseable {
      */
     private final Queue<Transfer> ended = new ConcurrentLinkedQueue<>();
 
-    /** Transfers whose end has not been told. */
-    private final Set<Transfer> untold = ConcurrentHashMap.newKeySet();
+    /**
+     * Transfers in the order of posting, from the oldest whose end may not have been told. Guarded
+     * by the lock.
+     */
+    private final Deque<Transfer> untold = new ArrayDeque<>();
 
     private final Waiters waiters = new Waiters();
 
@@ -379,14 +382,16 @@ public final class BatchPoster implements AutoCloseable {
         while (progress() && System.nanoTime() - start < limit) {
             LockSupport.parkNanos(CLOSING_TICK_NANOS);
         }
+        List<Transfer> left;
         lock.lock();
         try {
             queues.close();
+            left = List.copyOf(untold);
         } finally {
             unlock();
         }
         // Another thread may be about to tell an end. It waits for nobody until it has.
-        for (Transfer transfer : untold) {
+        for (Transfer transfer : left) {
             while (!transfer.isDone()) {
                 progress();
                 LockSupport.parkNanos(CLOSING_TICK_NANOS);
@@ -502,6 +507,7 @@ public final class BatchPoster implements AutoCloseable {
     private void unlock() {
         int[] immediates = queues.takeArrived();
         PosterQueues.Stop stop = queues.takeStop();
+        forgetTold();
         lock.unlock();
         for (int immediate : immediates) {
             tell(() -> listener.immediate(immediate));
@@ -518,7 +524,14 @@ public final class BatchPoster implements AutoCloseable {
                 ended.add(transfer);
                 throw failure;
             }
-            untold.remove(transfer);
+        }
+    }
+
+    /** A transfer that has ended stays reachable until then, for a turn of the node's thread. */
+    private void forgetTold() {
+        Transfer oldest;
+        while ((oldest = untold.peek()) != null && oldest.isDone()) {
+            untold.remove();
         }
     }
 

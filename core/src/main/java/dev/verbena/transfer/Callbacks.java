@@ -6,26 +6,25 @@ package dev.verbena.transfer;
  * one.
  */
 final class Callbacks {
-    private static final ThreadLocal<Integer> DEPTH = ThreadLocal.withInitial(() -> 0);
+    /**
+     * How deep a thread is in callbacks; one cell a thread, as every transfer's end counts here.
+     */
+    private static final ThreadLocal<int[]> DEPTH = ThreadLocal.withInitial(() -> new int[1]);
 
     private Callbacks() {}
 
     /** Runs a callback; what it throws is the caller's. */
     static void run(Runnable callback) {
-        int depth = DEPTH.get();
-        DEPTH.set(depth + 1);
+        int[] depth = DEPTH.get();
+        depth[0]++;
         try {
             callback.run();
         } finally {
-            if (depth == 0) {
-                DEPTH.remove();
-            } else {
-                DEPTH.set(depth);
-            }
+            depth[0]--;
         }
     }
 
     static boolean isInside() {
-        return DEPTH.get() > 0;
+        return DEPTH.get()[0] > 0;
     }
 }

@@ -301,20 +301,23 @@ final class PosterQueues {
             return false;
         }
         try {
+            int came;
             int taken = 0;
-            while (completionQueue.poll(completions) > 0) {
-                for (int i = 0; i < completions.count(); i++) {
+            do {
+                came = completionQueue.poll(completions);
+                for (int i = 0; i < came; i++) {
                     take(i);
                 }
                 if (progressed) {
                     lastProgressNanos = System.nanoTime();
                     progressed = false;
                 }
-                taken += completions.count();
+                taken += came;
                 if (taken >= COMPLETIONS_A_TURN) {
                     return true;
                 }
-            }
+                // Fewer than there is room for says that the queue was empty then.
+            } while (came == COMPLETIONS_A_POLL);
         } catch (VerbsException | IllegalStateException failure) {
             stop(FailureReason.DEVICE, "polling failed: " + failure.getMessage(), failure);
         }

@@ -22,9 +22,12 @@ import dev.verbena.verbs.WorkRequests;
  * </pre>
  *
  * <p>The batch must have passed {@link BatchCheck}. The walk is the same for counting and for
- * posting, and allocates nothing.
+ * posting, and allocates room for the pieces of one work request.
  */
 final class WorkRequestCursor {
+    private static final long[] NO_LONGS = {};
+    private static final int[] NO_INTS = {};
+
     private final long[] locals;
     private final long[] remotes;
     private final long[] lengths;
@@ -49,9 +52,9 @@ final class WorkRequestCursor {
     private int remoteKey;
     private long bytes;
     private int pieces;
-    private final long[] pieceAddresses;
-    private final long[] pieceLengths;
-    private final int[] pieceKeys;
+    private long[] pieceAddresses = NO_LONGS;
+    private long[] pieceLengths = NO_LONGS;
+    private int[] pieceKeys = NO_INTS;
 
     private long singleBytes;
 
@@ -69,15 +72,15 @@ final class WorkRequestCursor {
         this.remoteMap = remoteMap;
         this.maxSge = maxSge;
         this.maxMessageBytes = maxMessageBytes;
-        this.pieceAddresses = new long[maxSge];
-        this.pieceLengths = new long[maxSge];
-        this.pieceKeys = new int[maxSge];
     }
 
     /** Finds the next work request. False at the end of the batch. */
     boolean next() {
         if (block == size) {
             return false;
+        }
+        if (pieceKeys.length == 0) {
+            makeRoomForPieces();
         }
         firstBlock = block;
         firstOffset = offset;
@@ -92,6 +95,13 @@ final class WorkRequestCursor {
                 && remotes[block] + offset == remoteAddress + bytes
                 && takePiece(room - bytes)) {}
         return true;
+    }
+
+    /** Only now, as a batch of scattered blocks needs none; this would be most of its memory. */
+    private void makeRoomForPieces() {
+        pieceAddresses = new long[maxSge];
+        pieceLengths = new long[maxSge];
+        pieceKeys = new int[maxSge];
     }
 
     /** Adds what it can of the current block. False if that needs a piece more than there is. */
