@@ -1,6 +1,8 @@
 package dev.verbena.bench;
 
+import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.function.LongSupplier;
 
 /**
  * How everything here is measured: ours and the peer's in turn, in one run, so that whatever else
@@ -11,7 +13,9 @@ import java.util.Arrays;
  * @param runs rounds that count, above 0
  */
 record Rounds(int warmUps, int runs) {
-    private static final int ROUNDS_TO_COMPILE = 24;
+    private static final long QUIET_MILLIS = 5000;
+    private static final double QUIET_SHARE = 0.02;
+    private static final long LONGEST_WARM_UP_MILLIS = 180_000;
 
     /** One side of a comparison: runs one round and gives its figure. */
     @FunctionalInterface
@@ -40,17 +44,41 @@ record Rounds(int warmUps, int runs) {
     record Comparison(double ours, double peer, double ratio, double low, double high, int runs) {}
 
     /**
-     * Runs the sides that are in Java until their code is compiled, before the first comparison. In
-     * an emulated guest that takes its time, on the processor that also runs them; the rounds to
-     * warm up of a comparison are too few for it, and would cost the peer as many.
+     * Runs the sides that are in Java until the JVM has little left to compile, before the first
+     * comparison. In an emulated guest that takes a minute or two, on the processor that also runs
+     * them; the rounds to warm up of a comparison are too few for it, and would cost the peer as
+     * many.
      *
      * @throws Exception what a side throws
      */
     static void untilCompiled(Side... sides) throws Exception {
-        for (int round = 0; round < ROUNDS_TO_COMPILE; round++) {
-            for (Side side : sides) {
-                side.round();
+        untilQuiet(
+                ManagementFactory.getCompilationMXBean()::getTotalCompilationTime,
+                () -> System.nanoTime() / 1_000_000,
+                sides);
+    }
+
+    /**
+     * Runs the sides until, for a while, compilers were at work for a small share of the time.
+     *
+     * @param compiling milliseconds for which compilers have been at work so far
+     * @param clock milliseconds
+     */
+    static void untilQuiet(LongSupplier compiling, LongSupplier clock, Side... sides)
+            throws Exception {
+        long start = clock.getAsLong();
+        long now = start;
+        boolean quiet = false;
+        while (!quiet && now - start < LONGEST_WARM_UP_MILLIS) {
+            long since = now;
+            long compiledBefore = compiling.getAsLong();
+            while (now - since < QUIET_MILLIS) {
+                for (Side side : sides) {
+                    side.round();
+                }
+                now = clock.getAsLong();
             }
+            quiet = compiling.getAsLong() - compiledBefore < QUIET_SHARE * (now - since);
         }
     }
 

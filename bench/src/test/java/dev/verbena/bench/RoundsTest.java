@@ -64,6 +64,41 @@ class RoundsTest {
     }
 
     @Test
+    void warmingUpEndsOnceTheCompilersAreQuiet() throws Exception {
+        long[] clock = new long[1];
+        long[] compiling = new long[1];
+        int[] rounds = new int[1];
+
+        Rounds.untilQuiet(
+                () -> compiling[0],
+                () -> clock[0],
+                () -> {
+                    rounds[0]++;
+                    clock[0] += 1000;
+                    compiling[0] += rounds[0] <= 12 ? 500 : 10;
+                    return 0;
+                });
+
+        // Five seconds at a time: busy, busy, busy for two of them, quiet.
+        assertThat(rounds[0]).isEqualTo(20);
+    }
+
+    @Test
+    void warmingUpEndsEvenIfTheCompilersNeverRest() throws Exception {
+        long[] clock = new long[1];
+
+        Rounds.untilQuiet(
+                () -> clock[0],
+                () -> clock[0],
+                () -> {
+                    clock[0] += 700;
+                    return 0;
+                });
+
+        assertThat(clock[0]).isBetween(180_000L, 190_000L);
+    }
+
+    @Test
     void quantilesLieBetweenNeighboursByProportion() {
         assertThat(Rounds.quantile(new double[] {4, 1, 3, 2}, 0.5)).isEqualTo(2.5);
         assertThat(Rounds.quantile(new double[] {4, 1, 3, 2}, 0)).isEqualTo(1);
