@@ -22,17 +22,18 @@ import java.util.function.Supplier;
  */
 public final class Bench {
     private static final Map<String, Supplier<Benchmark>> BENCHMARKS =
-            Map.of(
-                    "post", PostBench::new,
-                    "plan", PlanBench::new,
-                    "lookup", LookupBench::new,
-                    "staging", StagingBench::new,
-                    "register", RegisterBench::new,
-                    "startup", StartupBench::new,
-                    "rxe-bw", BandwidthBench::new,
-                    "rxe-lat", LatencyBench::new,
-                    "rxe-scatter", ScatterBench::new,
-                    "sweep", SweepBench::new);
+            Map.ofEntries(
+                    Map.entry("post", PostBench::new),
+                    Map.entry("floor", FloorBench::new),
+                    Map.entry("plan", PlanBench::new),
+                    Map.entry("lookup", LookupBench::new),
+                    Map.entry("staging", StagingBench::new),
+                    Map.entry("register", RegisterBench::new),
+                    Map.entry("startup", StartupBench::new),
+                    Map.entry("rxe-bw", BandwidthBench::new),
+                    Map.entry("rxe-lat", LatencyBench::new),
+                    Map.entry("rxe-scatter", ScatterBench::new),
+                    Map.entry("sweep", SweepBench::new));
 
     private Bench() {}
 

@@ -47,6 +47,9 @@ final class NoOpDevice implements AutoCloseable {
     private final MethodHandle close;
     private final MethodHandle peerPost;
     private final MethodHandle peerPoll;
+    private final MethodHandle peerCall;
+    private final MethodHandle peerAdd;
+    private final MethodHandle peerFill;
 
     /**
      * Opens a device.
@@ -69,6 +72,15 @@ final class NoOpDevice implements AutoCloseable {
                         library,
                         "peer_poll",
                         FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_INT, JAVA_INT));
+        peerCall = handle(library, "peer_call", FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT));
+        peerAdd = handle(library, "peer_add", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
+        peerFill =
+                handle(
+                        library,
+                        "peer_fill",
+                        FunctionDescriptor.of(
+                                JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_INT,
+                                JAVA_INT));
         try {
             device = ((MemorySegment) open.invokeExact()).reinterpret(LAYOUT.byteSize());
         } catch (Throwable thrown) {
@@ -82,6 +94,11 @@ final class NoOpDevice implements AutoCloseable {
 
     CompletionQueue completionQueue(int entries) {
         return WrappedQueues.completionQueue(device.asSlice(CQ, ibv_cq.layout()), entries);
+    }
+
+    /** Where the completion queue is, for calls that want nothing else of it. */
+    long completionQueueAddress() {
+        return device.address() + CQ;
     }
 
     /** Sum over all that was posted since the last reset: addresses, keys and lengths. */
@@ -128,6 +145,41 @@ final class NoOpDevice implements AutoCloseable {
     long peerPoll(int entries, int polls) {
         try {
             return (long) peerPoll.invokeExact(device, entries, polls);
+        } catch (Throwable thrown) {
+            throw new AssertionError(thrown);
+        }
+    }
+
+    /** The C program that calls the driver, and nothing else. */
+    void peerCall(int calls) {
+        try {
+            peerCall.invokeExact(device, calls);
+        } catch (Throwable thrown) {
+            throw new AssertionError(thrown);
+        }
+    }
+
+    /** The C program that adds, as if other threads did too; gives the number. */
+    long peerAdd(int additions) {
+        try {
+            return (long) peerAdd.invokeExact(additions);
+        } catch (Throwable thrown) {
+            throw new AssertionError(thrown);
+        }
+    }
+
+    /** The C program that fills work requests; gives the identity of the last one. */
+    long peerFill(Pages pages, int size, int times, long[] locals, long[] remotes, long[] lengths) {
+        try (Arena copies = Arena.ofConfined()) {
+            return (long)
+                    peerFill.invokeExact(
+                            size,
+                            times,
+                            copies.allocateFrom(JAVA_LONG, locals),
+                            copies.allocateFrom(JAVA_LONG, remotes),
+                            copies.allocateFrom(JAVA_LONG, lengths),
+                            pages.localKey(),
+                            pages.remoteKey());
         } catch (Throwable thrown) {
             throw new AssertionError(thrown);
         }
