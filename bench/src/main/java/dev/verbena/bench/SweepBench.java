@@ -22,6 +22,11 @@ final class SweepBench implements Benchmark {
     public void run(Setting setting) throws Exception {
         RdmaDevice device = RdmaDevice.first();
         PosterOptions defaults = PosterOptions.defaults();
+        try (DevicePair usual = DevicePair.open(device, POOL_BYTES, 1, defaults)) {
+            Rounds.untilCompiled(
+                    () -> rate(usual, PAGE_BYTES[0], false),
+                    () -> rate(usual, PAGE_BYTES[0], true));
+        }
         for (int chain : new int[] {1, 8, 32, 128, 256}) {
             sweep(setting, device, new Choice("chain", chain, 1, defaults.withDepth(256, chain)));
         }
