@@ -5,7 +5,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Who waits for the transfers of one poster, and thus whether its completions shall wake the
  * progress thread. A caller who spins finds them by itself, and an event would cost both threads a
- * change of context for each transfer; one who sleeps, or only left a callback, needs the event.
+ * change of context for each transfer. One who sleeps, or has only left a callback behind, needs
+ * the event.
  *
  * <p>Callers who spin for one short transfer after another do not spin in between, and just then
  * the progress thread may look: so that somebody has polled since it looked last counts as well.
