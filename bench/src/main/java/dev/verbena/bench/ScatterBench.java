@@ -9,7 +9,10 @@ import java.util.Map;
 
 /**
  * Scattered pages over the device, in batches, against puts and a flush of UCX by its Java binding.
- * No two pages of a batch are adjacent on either side, so that there is nothing to merge.
+ *
+ * <p>No two pages of a batch are adjacent on this side. They are not at the peer either, so that
+ * there is nothing to merge; or, in a second group, they are, as the pages that a decode node has
+ * set aside for a request often are.
  */
 final class ScatterBench implements Benchmark {
     /** Of the memory of both sides; what a page of the processor has. */
@@ -27,9 +30,11 @@ final class ScatterBench implements Benchmark {
         return (page * 2L + batch * 31L) % slots;
     }
 
-    /** Where page i of batch b goes: the batch back to front. */
-    static long remoteSlot(int page, int batch, long slots) {
-        return slots - 1 - localSlot(page, batch, slots);
+    /** Where page i of batch b goes: the batch back to front, or one page behind the other. */
+    static long remoteSlot(int page, int batch, long slots, boolean adjacent) {
+        return adjacent
+                ? (page + batch * 31L) % slots
+                : slots - 1 - localSlot(page, batch, slots);
     }
 
     @Override
@@ -60,12 +65,14 @@ final class ScatterBench implements Benchmark {
                                         "dev.verbena.bench.UcxScatter",
                                         Long.toString(POOL_BYTES)))) {
             peer.answer();
-            Case first = new Case(pair, peer, PAGE_BYTES[0], BATCHES[0]);
-            Rounds.untilCompiled(first::ours, first::peers);
-            for (int pageBytes : PAGE_BYTES) {
-                for (int pages : BATCHES) {
-                    if ((long) pages * pageBytes * 2 <= POOL_BYTES) {
-                        measure(setting, new Case(pair, peer, pageBytes, pages));
+            for (boolean adjacent : new boolean[] {false, true}) {
+                Case first = new Case(pair, peer, PAGE_BYTES[0], BATCHES[0], adjacent);
+                Rounds.untilCompiled(first::ours, first::peers);
+                for (int pageBytes : PAGE_BYTES) {
+                    for (int pages : BATCHES) {
+                        if ((long) pages * pageBytes * 2 <= POOL_BYTES) {
+                            measure(setting, new Case(pair, peer, pageBytes, pages, adjacent));
+                        }
                     }
                 }
             }
@@ -73,22 +80,43 @@ final class ScatterBench implements Benchmark {
     }
 
     /** How many batches of so many pages a round writes, and how fast each side is at it. */
-    private record Case(DevicePair pair, ChildProcess ucx, int pageBytes, int pages) {
+    private record Case(
+            DevicePair pair, ChildProcess ucx, int pageBytes, int pages, boolean adjacent) {
         int batches() {
             return (int) Math.max(1, ROUND_BYTES / ((long) pageBytes * pages));
         }
 
         double ours() throws InterruptedException {
-            return mibPerSecond(write(pair, pageBytes, pages, batches()));
+            return mibPerSecond(write());
         }
 
         double peers() throws IOException {
-            String request = "%d %d %d".formatted(pageBytes, pages, batches());
+            String request = "%d %d %d %b".formatted(pageBytes, pages, batches(), adjacent);
             return mibPerSecond(Long.parseLong(ucx.ask(request)));
         }
 
         private double mibPerSecond(long nanos) {
             return (double) batches() * pages * pageBytes / (1 << 20) * 1e9 / nanos;
+        }
+
+        /** Gives the nanoseconds that it takes. */
+        private long write() throws InterruptedException {
+            TransferBatch batch = new TransferBatch(pages);
+            long slots = POOL_BYTES / pageBytes;
+            long start = System.nanoTime();
+            for (int b = 0; b < batches(); b++) {
+                batch.clear();
+                for (int page = 0; page < pages; page++) {
+                    batch.add(
+                            pair.local().address() + localSlot(page, b, slots) * pageBytes,
+                            pair.remote().address()
+                                    + remoteSlot(page, b, slots, adjacent) * pageBytes,
+                            pageBytes);
+                }
+                Transfer transfer = pair.peer().write(batch);
+                transfer.await();
+            }
+            return System.nanoTime() - start;
         }
     }
 
@@ -96,8 +124,11 @@ final class ScatterBench implements Benchmark {
         setting.report()
                 .accept(
                         Result.of(
-                                "rxe-scatter/%d-KiB/%d"
-                                        .formatted(measured.pageBytes >> 10, measured.pages),
+                                "rxe-scatter/%s/%d-KiB/%d"
+                                        .formatted(
+                                                measured.adjacent ? "adjacent-there" : "scattered",
+                                                measured.pageBytes >> 10,
+                                                measured.pages),
                                 "MiB/s",
                                 setting.rounds()
                                         .compare(Better.HIGHER, measured::ours, measured::peers),
@@ -109,25 +140,5 @@ final class ScatterBench implements Benchmark {
                                 1,
                                 "peer",
                                 "UCX, implicit puts and a flush, by jucx"));
-    }
-
-    /** Gives the nanoseconds that it takes. */
-    private static long write(DevicePair pair, int pageBytes, int pages, int batches)
-            throws InterruptedException {
-        TransferBatch batch = new TransferBatch(pages);
-        long slots = POOL_BYTES / pageBytes;
-        long start = System.nanoTime();
-        for (int b = 0; b < batches; b++) {
-            batch.clear();
-            for (int page = 0; page < pages; page++) {
-                batch.add(
-                        pair.local().address() + localSlot(page, b, slots) * pageBytes,
-                        pair.remote().address() + remoteSlot(page, b, slots) * pageBytes,
-                        pageBytes);
-            }
-            Transfer transfer = pair.peer().write(batch);
-            transfer.await();
-        }
-        return System.nanoTime() - start;
     }
 }

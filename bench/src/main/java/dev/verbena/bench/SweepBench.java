@@ -97,7 +97,7 @@ final class SweepBench implements Benchmark {
         TransferBatch batch = new TransferBatch(pages);
         for (int page = 0; page < pages; page++) {
             long here = ScatterBench.localSlot(page, 0, slots);
-            long there = gathered ? page : ScatterBench.remoteSlot(page, 0, slots);
+            long there = ScatterBench.remoteSlot(page, 0, slots, gathered);
             batch.add(
                     pair.local().address() + here * pageBytes,
                     pair.remote().address() + there * pageBytes,

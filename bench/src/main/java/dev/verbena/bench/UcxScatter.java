@@ -21,7 +21,7 @@ import org.openucx.jucx.ucp.UcpWorkerParams;
  * The peer of scattered writes: UCX by its Java binding, in a process of its own with both sides in
  * it, as ours has. Pages are put one after the other, without a request for each, and then flushed.
  *
- * <p>Reads a line "PAGE_BYTES PAGES BATCHES" and answers with nanoseconds. The environment says
+ * <p>Reads a line "PAGE_BYTES PAGES BATCHES ADJACENT" and answers with nanoseconds. The environment says
  * which transports UCX may use.
  */
 public final class UcxScatter {
@@ -48,7 +48,7 @@ public final class UcxScatter {
                                 new UcpEndpointParams().setUcpAddress(target.getAddress()));
                 UcpRemoteKey key = endpoint.unpackRemoteKey(remote.getRemoteKeyBuffer())) {
             Puts puts = new Puts(worker, target, endpoint, key, local, remote);
-            puts.batch(4096, 1, 0);
+            puts.batch(4096, 1, 0, false);
             System.out.println("ready");
             answer(puts);
         }
@@ -69,9 +69,10 @@ public final class UcxScatter {
             int pageBytes = Integer.parseInt(words[0]);
             int pages = Integer.parseInt(words[1]);
             int batches = Integer.parseInt(words[2]);
+            boolean adjacent = Boolean.parseBoolean(words[3]);
             long start = System.nanoTime();
             for (int batch = 0; batch < batches; batch++) {
-                puts.batch(pageBytes, pages, batch);
+                puts.batch(pageBytes, pages, batch, adjacent);
             }
             System.out.println(System.nanoTime() - start);
         }
@@ -85,14 +86,15 @@ public final class UcxScatter {
             UcpMemory local,
             UcpMemory remote) {
 
-        void batch(int pageBytes, int pages, int batch) throws Exception {
+        void batch(int pageBytes, int pages, int batch, boolean adjacent) throws Exception {
             long slots = local.getLength() / pageBytes;
             for (int page = 0; page < pages; page++) {
                 endpoint.putNonBlockingImplicit(
                         local.getAddress() + ScatterBench.localSlot(page, batch, slots) * pageBytes,
                         pageBytes,
                         remote.getAddress()
-                                + ScatterBench.remoteSlot(page, batch, slots) * pageBytes,
+                                + ScatterBench.remoteSlot(page, batch, slots, adjacent)
+                                        * pageBytes,
                         key);
             }
             UcpRequest flushed =
