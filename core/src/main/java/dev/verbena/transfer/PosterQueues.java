@@ -301,23 +301,20 @@ final class PosterQueues {
             return false;
         }
         try {
-            int came;
             int taken = 0;
-            do {
-                came = completionQueue.poll(completions);
-                for (int i = 0; i < came; i++) {
+            while (completionQueue.poll(completions) > 0) {
+                for (int i = 0; i < completions.count(); i++) {
                     take(i);
                 }
                 if (progressed) {
                     lastProgressNanos = System.nanoTime();
                     progressed = false;
                 }
-                taken += came;
+                taken += completions.count();
                 if (taken >= COMPLETIONS_A_TURN) {
                     return true;
                 }
-                // Fewer than there is room for says that the queue was empty then.
-            } while (came == COMPLETIONS_A_POLL);
+            }
         } catch (VerbsException | IllegalStateException failure) {
             stop(FailureReason.DEVICE, "polling failed: " + failure.getMessage(), failure);
         }

@@ -88,8 +88,7 @@ public final class CompletionQueue implements CompletionSource {
      * Takes completions off the queue, without waiting. Allocates nothing.
      *
      * @param completions where they are put; what it held before is gone
-     * @return how many came, from 0 to the capacity; fewer than that if there were no more just
-     *     then
+     * @return how many came, from 0 to the capacity
      * @throws IllegalStateException if the queue is closed, or the room for completions is
      * @throws VerbsException if the queue failed, as when it overflowed. Verb: ibv_poll_cq(3)
      */

@@ -16,8 +16,7 @@ public interface CompletionSource extends AutoCloseable {
      * Takes completions, without waiting. For one thread at a time.
      *
      * @param completions where they are put; what it held before is gone
-     * @return how many came, from 0 to the capacity; fewer than that if there were no more just
-     *     then
+     * @return how many came, from 0 to the capacity
      * @throws IllegalStateException if the source is closed, or the room for completions is
      * @throws VerbsException if the source failed
      */
