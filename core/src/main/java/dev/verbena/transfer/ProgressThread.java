@@ -19,8 +19,14 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class ProgressThread implements AutoCloseable {
     private static final Logger LOG = System.getLogger(ProgressThread.class.getName());
 
-    /** Between looks while a caller polls, and no event comes from that peer. */
-    private static final long POLLED_TICK_NANOS = Duration.ofMillis(1).toNanos();
+    /**
+     * Between looks while a caller polls, and no event comes from that peer: twice as long each
+     * time, as the look takes the caller's time where processors are few. So what nobody polls for
+     * any more waits no longer than the polling has lasted.
+     */
+    private static final long SHORTEST_POLLED_TICK_NANOS = Duration.ofMillis(1).toNanos();
+
+    private static final long LONGEST_POLLED_TICK_NANOS = Duration.ofMillis(8).toNanos();
 
     /** Between looks at the deadlines while transfers are under way. */
     private static final long BUSY_TICK_NANOS = Duration.ofMillis(10).toNanos();
@@ -31,6 +37,9 @@ final class ProgressThread implements AutoCloseable {
     private final List<BatchPoster> posters = new CopyOnWriteArrayList<>();
     private final Thread thread;
     private volatile boolean stopping;
+
+    /** The thread's own. */
+    private long polledTickNanos = SHORTEST_POLLED_TICK_NANOS;
 
     ProgressThread(String name, CompletionEvents channel) {
         this.channel = channel;
@@ -88,18 +97,35 @@ final class ProgressThread implements AutoCloseable {
     }
 
     private void turn() {
-        boolean busy = progress();
+        boolean busy = false;
         boolean polled = false;
         for (BatchPoster poster : posters) {
+            busy |= progress(poster);
             if (poster.wantsEvent()) {
                 requestNotify(poster);
+                // Completions that came before the request give no event.
+                busy |= progress(poster);
             } else {
                 polled = true;
             }
         }
-        // Completions that came before the request give no event.
-        busy |= progress();
-        channel.await(polled ? POLLED_TICK_NANOS : busy ? BUSY_TICK_NANOS : IDLE_TICK_NANOS);
+        channel.await(polled ? polledTickNanos : busy ? BUSY_TICK_NANOS : IDLE_TICK_NANOS);
+        polledTickNanos =
+                polled
+                        ? Math.min(2 * polledTickNanos, LONGEST_POLLED_TICK_NANOS)
+                        : SHORTEST_POLLED_TICK_NANOS;
+    }
+
+    /** True while the poster has transfers under way, or completions to be taken. */
+    private static boolean progress(BatchPoster poster) {
+        try {
+            return poster.progress();
+        } catch (RuntimeException failure) {
+            // The other peers must not suffer from what one of them ran into.
+            LOG.log(Level.ERROR, "making progress failed", failure);
+            poster.fail(FailureReason.DEVICE, "making progress failed: " + failure, failure);
+            return false;
+        }
     }
 
     private static void requestNotify(BatchPoster poster) {
@@ -108,20 +134,6 @@ final class ProgressThread implements AutoCloseable {
         } catch (VerbsException failure) {
             poster.fail(FailureReason.DEVICE, failure.getMessage(), failure);
         }
-    }
-
-    private boolean progress() {
-        boolean busy = false;
-        for (BatchPoster poster : posters) {
-            try {
-                busy |= poster.progress();
-            } catch (RuntimeException failure) {
-                // The other peers must not suffer from what one of them ran into.
-                LOG.log(Level.ERROR, "making progress failed", failure);
-                poster.fail(FailureReason.DEVICE, "making progress failed: " + failure, failure);
-            }
-        }
-        return busy;
     }
 
     private static void pause() {

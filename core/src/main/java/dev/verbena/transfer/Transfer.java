@@ -95,8 +95,8 @@ public final class Transfer {
 
     /**
      * Makes progress without waiting, and says whether the transfer is done. Meant to be called
-     * again soon: who polls gets no event, so for a millisecond or two after the last call an end
-     * may be told that much later.
+     * again soon: who polls gets no event, so if the calls stop, an end may be told some
+     * milliseconds late.
      *
      * @return true if it is done, false if it is under way
      * @throws TransferException if it has failed
