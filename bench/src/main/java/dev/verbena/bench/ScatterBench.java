@@ -32,9 +32,7 @@ final class ScatterBench implements Benchmark {
 
     /** Where page i of batch b goes: the batch back to front, or one page behind the other. */
     static long remoteSlot(int page, int batch, long slots, boolean adjacent) {
-        return adjacent
-                ? (page + batch * 31L) % slots
-                : slots - 1 - localSlot(page, batch, slots);
+        return adjacent ? (page + batch * 31L) % slots : slots - 1 - localSlot(page, batch, slots);
     }
 
     @Override

@@ -21,8 +21,8 @@ import org.openucx.jucx.ucp.UcpWorkerParams;
  * The peer of scattered writes: UCX by its Java binding, in a process of its own with both sides in
  * it, as ours has. Pages are put one after the other, without a request for each, and then flushed.
  *
- * <p>Reads a line "PAGE_BYTES PAGES BATCHES ADJACENT" and answers with nanoseconds. The environment says
- * which transports UCX may use.
+ * <p>Reads a line "PAGE_BYTES PAGES BATCHES ADJACENT" and answers with nanoseconds. The environment
+ * says which transports UCX may use.
  */
 public final class UcxScatter {
     private UcxScatter() {}
@@ -93,8 +93,7 @@ public final class UcxScatter {
                         local.getAddress() + ScatterBench.localSlot(page, batch, slots) * pageBytes,
                         pageBytes,
                         remote.getAddress()
-                                + ScatterBench.remoteSlot(page, batch, slots, adjacent)
-                                        * pageBytes,
+                                + ScatterBench.remoteSlot(page, batch, slots, adjacent) * pageBytes,
                         key);
             }
             UcpRequest flushed =
