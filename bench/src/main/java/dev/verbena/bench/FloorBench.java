@@ -1,10 +1,10 @@
 package dev.verbena.bench;
 
+import dev.verbena.bench.NoOpDevice.Blocks;
 import dev.verbena.bench.NoOpDevice.Pages;
 import dev.verbena.bench.Rounds.Better;
 import dev.verbena.bindings.VerbsInline;
 import dev.verbena.verbs.WorkRequests;
-import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -93,16 +93,11 @@ final class FloorBench implements Benchmark {
     private static final class Run implements AutoCloseable {
         private final NoOpDevice device;
         private final WorkRequests ring = new WorkRequests(LONGEST_RUN, 1);
-        private final Pages pages = new Pages(1L << 40, 1, 1L << 41, 2, 1 << 18, 4096);
-        private final long[] locals = new long[LONGEST_RUN];
-        private final long[] remotes = new long[LONGEST_RUN];
-        private final long[] lengths = new long[LONGEST_RUN];
+        private final Blocks blocks =
+                new Blocks(new Pages(1L << 40, 1, 1L << 41, 2, 1 << 18, 4096), LONGEST_RUN);
 
         Run(NoOpDevice device) {
             this.device = device;
-            Arrays.setAll(locals, k -> pages.localOf(k, 0));
-            Arrays.setAll(remotes, k -> pages.remoteOf(k, 0));
-            Arrays.fill(lengths, pages.bytes());
         }
 
         void fill(int size, int times) {
@@ -112,18 +107,18 @@ final class FloorBench implements Benchmark {
                         size,
                         t,
                         WorkRequests.Operation.WRITE,
-                        pages.remoteKey(),
-                        pages.localKey(),
-                        locals,
-                        remotes,
-                        lengths,
+                        blocks.pages.remoteKey(),
+                        blocks.pages.localKey(),
+                        blocks.locals,
+                        blocks.remotes,
+                        blocks.lengths,
                         0);
             }
             require(ring.workRequestId(size - 1), size, times);
         }
 
         void fillByPeer(int size, int times) {
-            require(device.peerFill(pages, size, times, locals, remotes, lengths), size, times);
+            require(device.peerFill(blocks, size, times), size, times);
         }
 
         private static void require(long lastIdentity, int size, int times) {

@@ -18,7 +18,8 @@ import java.util.Map;
  * Latency over the device against {@code ib_write_lat} and {@code ib_read_lat}.
  *
  * <p>A write is half of a ping-pong: a process writes, the other sees the last byte change, and
- * writes back. A read is one read. The two processes have a processor each.
+ * writes back. A read is one read. The two processes have a processor each. A read by the verbs
+ * objects alone shows what a transfer adds.
  */
 final class LatencyBench implements Benchmark {
     private static final int[] SIZES = {4 << 10, 64 << 10, 1 << 20, 4 << 20};
@@ -44,33 +45,34 @@ final class LatencyBench implements Benchmark {
             other.answer();
             Rounds.untilCompiled(() -> pings(side, other, SIZES[0]), () -> reads(side, SIZES[0]));
             for (int size : SIZES) {
-                measure(
-                        setting,
-                        "write",
-                        size,
-                        () -> pings(side, other, size),
-                        () -> perftest(perftest, "ib_write_lat", size));
+                measure(setting, perftest, "write", size, () -> pings(side, other, size));
             }
             for (int size : SIZES) {
-                measure(
-                        setting,
-                        "read",
-                        size,
-                        () -> reads(side, size),
-                        () -> perftest(perftest, "ib_read_lat", size));
+                measure(setting, perftest, "read", size, () -> reads(side, size));
+            }
+        }
+        try (VerbsReads verbs = new VerbsReads(device, LARGEST)) {
+            Rounds.untilCompiled(() -> reads(verbs, SIZES[0]));
+            for (int size : SIZES) {
+                measure(setting, perftest, "verbs-read", size, () -> reads(verbs, size));
             }
         }
     }
 
     private static void measure(
-            Setting setting, String verb, int size, Rounds.Side ours, Rounds.Side peer)
+            Setting setting, Perftest perftest, String name, int size, Rounds.Side ours)
             throws Exception {
+        String program = name.equals("write") ? "ib_write_lat" : "ib_read_lat";
         setting.report()
                 .accept(
                         Result.of(
-                                "rxe-lat/%s/%d-KiB".formatted(verb, size >> 10),
+                                "rxe-lat/%s/%d-KiB".formatted(name, size >> 10),
                                 "us",
-                                setting.rounds().compare(Better.LOWER, ours, peer),
+                                setting.rounds()
+                                        .compare(
+                                                Better.LOWER,
+                                                ours,
+                                                () -> perftest(perftest, program, size)),
                                 "message_bytes",
                                 size,
                                 "iterations",
@@ -78,7 +80,7 @@ final class LatencyBench implements Benchmark {
                                 "queue_pairs",
                                 1,
                                 "peer",
-                                "ib_" + verb + "_lat, t_typical"));
+                                program + ", t_typical"));
     }
 
     private static int iterations(int size) {
@@ -107,6 +109,16 @@ final class LatencyBench implements Benchmark {
         for (int i = 0; i < micros.length; i++) {
             long start = System.nanoTime();
             side.peer.read(batch).await();
+            micros[i] = (System.nanoTime() - start) / 1e3;
+        }
+        return Rounds.quantile(micros, 0.5);
+    }
+
+    private static double reads(VerbsReads verbs, int size) {
+        double[] micros = new double[iterations(size)];
+        for (int i = 0; i < micros.length; i++) {
+            long start = System.nanoTime();
+            verbs.read(size);
             micros[i] = (System.nanoTime() - start) / 1e3;
         }
         return Rounds.quantile(micros, 0.5);

@@ -19,6 +19,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
+import java.util.Arrays;
 
 /**
  * The no-op driver of {@code noop.c}, and the C programs that post to it.
@@ -46,6 +47,7 @@ final class NoOpDevice implements AutoCloseable {
     private final MemorySegment device;
     private final MethodHandle close;
     private final MethodHandle peerPost;
+    private final MethodHandle peerPostListed;
     private final MethodHandle peerPoll;
     private final MethodHandle peerCall;
     private final MethodHandle peerAdd;
@@ -67,6 +69,13 @@ final class NoOpDevice implements AutoCloseable {
                         FunctionDescriptor.of(
                                 JAVA_LONG, ADDRESS, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT,
                                 JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT));
+        peerPostListed =
+                handle(
+                        library,
+                        "peer_post_listed",
+                        FunctionDescriptor.of(
+                                JAVA_LONG, ADDRESS, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT,
+                                ADDRESS, JAVA_INT, ADDRESS));
         peerPoll =
                 handle(
                         library,
@@ -141,6 +150,25 @@ final class NoOpDevice implements AutoCloseable {
         }
     }
 
+    /** The C program that posts batches of listed blocks; gives the completions it polled. */
+    long peerPost(Blocks blocks, int size, int batches) {
+        try {
+            return (long)
+                    peerPostListed.invokeExact(
+                            device,
+                            size,
+                            batches,
+                            blocks.batches(size),
+                            blocks.localsInC,
+                            blocks.pages.localKey(),
+                            blocks.remotesInC,
+                            blocks.pages.remoteKey(),
+                            blocks.lengthsInC);
+        } catch (Throwable thrown) {
+            throw new AssertionError(thrown);
+        }
+    }
+
     /** The C program that polls; gives the sum of the identities. */
     long peerPoll(int entries, int polls) {
         try {
@@ -169,17 +197,17 @@ final class NoOpDevice implements AutoCloseable {
     }
 
     /** The C program that fills work requests; gives the identity of the last one. */
-    long peerFill(Pages pages, int size, int times, long[] locals, long[] remotes, long[] lengths) {
-        try (Arena copies = Arena.ofConfined()) {
+    long peerFill(Blocks blocks, int size, int times) {
+        try {
             return (long)
                     peerFill.invokeExact(
                             size,
                             times,
-                            copies.allocateFrom(JAVA_LONG, locals),
-                            copies.allocateFrom(JAVA_LONG, remotes),
-                            copies.allocateFrom(JAVA_LONG, lengths),
-                            pages.localKey(),
-                            pages.remoteKey());
+                            blocks.localsInC,
+                            blocks.remotesInC,
+                            blocks.lengthsInC,
+                            blocks.pages.localKey(),
+                            blocks.pages.remoteKey());
         } catch (Throwable thrown) {
             throw new AssertionError(thrown);
         }
@@ -214,6 +242,38 @@ final class NoOpDevice implements AutoCloseable {
         /** Where block k of batch b goes at the peer. */
         long remoteOf(int k, int b) {
             return remote + ((k * 11L + b * 7L) & (count - 1)) * bytes;
+        }
+    }
+
+    /**
+     * Blocks listed in arrays, as page tables list them, and once more in memory that C can read.
+     */
+    static final class Blocks {
+        final Pages pages;
+        final long[] locals;
+        final long[] remotes;
+        final long[] lengths;
+        private final MemorySegment localsInC;
+        private final MemorySegment remotesInC;
+        private final MemorySegment lengthsInC;
+
+        /** Lists so many pages, no two of which are adjacent to each other. */
+        Blocks(Pages pages, int count) {
+            this.pages = pages;
+            locals = new long[count];
+            remotes = new long[count];
+            lengths = new long[count];
+            Arrays.setAll(locals, k -> pages.localOf(k, 0));
+            Arrays.setAll(remotes, k -> pages.remoteOf(k, 0));
+            Arrays.fill(lengths, pages.bytes());
+            localsInC = Arena.ofAuto().allocateFrom(JAVA_LONG, locals);
+            remotesInC = Arena.ofAuto().allocateFrom(JAVA_LONG, remotes);
+            lengthsInC = Arena.ofAuto().allocateFrom(JAVA_LONG, lengths);
+        }
+
+        /** Batches of a size that have no block in common. */
+        int batches(int size) {
+            return locals.length / size;
         }
     }
 

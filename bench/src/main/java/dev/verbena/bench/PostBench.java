@@ -1,5 +1,6 @@
 package dev.verbena.bench;
 
+import dev.verbena.bench.NoOpDevice.Blocks;
 import dev.verbena.bench.NoOpDevice.Pages;
 import dev.verbena.bench.Rounds.Better;
 import dev.verbena.transfer.PosterOptions;
@@ -16,7 +17,8 @@ import java.util.Arrays;
  * polled, against the straightforward C loop on the same no-op driver.
  *
  * <p>At two altitudes. {@code post/verbs} does what the C loop does, by a run of slots of {@link
- * WorkRequests} and {@link QueuePair#post}; {@code post/slots} does it slot by slot. {@code
+ * WorkRequests} and {@link QueuePair#post}; {@code post/slots} does it slot by slot. Both compute
+ * their addresses as they go; in {@code post/listed} both sides read them from arrays. {@code
  * post/transfer} is the whole way of a batch: it is also checked against the pools, merged,
  * accounted for and brought to an end.
  */
@@ -25,20 +27,29 @@ final class PostBench implements Benchmark {
     private static final int REQUESTS_PER_ROUND = 1 << 20;
     private static final int POLL = 64;
 
-    /** The queue holds the longest batch, so that a batch is one chain on both sides. */
-    private static final PosterOptions OPTIONS = PosterOptions.defaults().withDepth(1024, 1024);
+    /** Blocks of the arrays, more than one batch has, so that addresses change. */
+    private static final int LISTED = 16 << 10;
+
+    /**
+     * The queue holds the longest batch, so that a batch is one chain and one signal on both sides.
+     */
+    private static final PosterOptions OPTIONS =
+            PosterOptions.defaults().withDepth(1024, 1024).withSignals(1024);
 
     @Override
     public void run(Setting setting) throws Exception {
         try (Rig rig = new Rig(setting, OPTIONS)) {
             for (int size : SIZES) {
-                rig.post("post/verbs/" + size, size, rig::postByVerbs);
+                rig.post("post/verbs/" + size, size, rig::postByVerbs, rig::postByPeer);
             }
             for (int size : SIZES) {
-                rig.post("post/slots/" + size, size, rig::postBySlots);
+                rig.post("post/listed/" + size, size, rig::postListed, rig::postListedByPeer);
             }
             for (int size : SIZES) {
-                rig.post("post/transfer/" + size, size, rig::postByTransfer);
+                rig.post("post/slots/" + size, size, rig::postBySlots, rig::postByPeer);
+            }
+            for (int size : SIZES) {
+                rig.post("post/transfer/" + size, size, rig::postByTransfer, rig::postByPeer);
             }
             for (int size : SIZES) {
                 rig.allocation(size);
@@ -65,6 +76,7 @@ final class PostBench implements Benchmark {
         private final WorkCompletions completions = new WorkCompletions(POLL);
         private final NoOpPoster poster;
         private final Pages pages;
+        private final Blocks listed;
         private final long[] locals = new long[OPTIONS.chainRequests()];
         private final long[] remotes = new long[OPTIONS.chainRequests()];
         private final long[] lengths = new long[OPTIONS.chainRequests()];
@@ -79,12 +91,13 @@ final class PostBench implements Benchmark {
             ring = new WorkRequests(options.sendRequests(), 1);
             poster = new NoOpPoster(device, options);
             pages = poster.pages();
+            listed = new Blocks(pages, LISTED);
             Arrays.fill(lengths, pages.bytes());
         }
 
-        void post(String name, int size, Poster ours) throws Exception {
+        void post(String name, int size, Poster ours, Poster peer) throws Exception {
             int batches = Math.max(1, REQUESTS_PER_ROUND / size);
-            requireSameRequests(name, size, ours);
+            requireSameRequests(name, size, ours, peer);
             setting.report()
                     .accept(
                             Result.of(
@@ -94,7 +107,7 @@ final class PostBench implements Benchmark {
                                             .compare(
                                                     Better.LOWER,
                                                     () -> time(ours, size, batches),
-                                                    () -> time(device::peerPost, size, batches)),
+                                                    () -> time(peer, size, batches)),
                                     "batch",
                                     size,
                                     "sge",
@@ -110,14 +123,11 @@ final class PostBench implements Benchmark {
             return (double) (ProcessorTime.threadNanos() - start) / ((long) size * batches);
         }
 
-        private double time(PeerPoster side, int size, int batches) throws Exception {
-            return time((Poster) (s, b) -> side.post(pages, s, b), size, batches);
-        }
-
         /** Both sides must have given the driver the same ranges and keys. */
-        private void requireSameRequests(String name, int size, Poster ours) throws Exception {
+        private void requireSameRequests(String name, int size, Poster ours, Poster peer)
+                throws Exception {
             device.reset();
-            device.peerPost(pages, size, 3);
+            peer.post(size, 3);
             long checksum = device.checksum();
             long requests = device.requests();
             device.reset();
@@ -136,8 +146,6 @@ final class PostBench implements Benchmark {
 
         /** Addresses into arrays, then a run of slots, then one doorbell. */
         private void postByVerbs(int size, int batches) {
-            int mask = ring.capacity() - 1;
-            int first = 0;
             for (int b = 0; b < batches; b++) {
                 for (int k = 0; k < size; k++) {
                     locals[k] = pages.localOf(k, b);
@@ -145,8 +153,9 @@ final class PostBench implements Benchmark {
                 for (int k = 0; k < size; k++) {
                     remotes[k] = pages.remoteOf(k, b);
                 }
+                // As in C, the driver has copied what was in the slots before.
                 ring.fillRun(
-                        first,
+                        0,
                         size,
                         0,
                         WorkRequests.Operation.WRITE,
@@ -156,41 +165,61 @@ final class PostBench implements Benchmark {
                         remotes,
                         lengths,
                         0);
-                ring.signal(first + size - 1);
-                if (verbsPair.post(ring, first, size) != size) {
-                    throw new AssertionError("errno " + verbsPair.postErrno());
-                }
-                first = (first + size) & mask;
-                awaitLast(size - 1);
+                postAndWait(size);
             }
+        }
+
+        /** From arrays that are there: a run of slots, then one doorbell. */
+        private void postListed(int size, int batches) {
+            int sets = listed.batches(size);
+            for (int b = 0; b < batches; b++) {
+                ring.fillRun(
+                        0,
+                        size,
+                        0,
+                        WorkRequests.Operation.WRITE,
+                        pages.remoteKey(),
+                        pages.localKey(),
+                        listed.locals,
+                        listed.remotes,
+                        listed.lengths,
+                        b % sets * size);
+                postAndWait(size);
+            }
+        }
+
+        private void postByPeer(int size, int batches) {
+            device.peerPost(pages, size, batches);
+        }
+
+        private void postListedByPeer(int size, int batches) {
+            device.peerPost(listed, size, batches);
         }
 
         /** The same, but slot by slot. */
         private void postBySlots(int size, int batches) {
-            int mask = ring.capacity() - 1;
-            int first = 0;
             for (int b = 0; b < batches; b++) {
                 for (int k = 0; k < size; k++) {
-                    int slot = first + k;
                     ring.fill(
-                            slot,
+                            k,
                             k,
                             WorkRequests.Operation.WRITE,
                             pages.remoteOf(k, b),
                             pages.remoteKey(),
                             1,
-                            k == size - 1);
-                    ring.piece(slot, 0, pages.localOf(k, b), pages.bytes(), pages.localKey());
+                            false);
+                    ring.piece(k, 0, pages.localOf(k, b), pages.bytes(), pages.localKey());
                 }
-                if (verbsPair.post(ring, first, size) != size) {
-                    throw new AssertionError("errno " + verbsPair.postErrno());
-                }
-                first = (first + size) & mask;
-                awaitLast(size - 1);
+                postAndWait(size);
             }
         }
 
-        private void awaitLast(long identity) {
+        /** One doorbell for the first slots, the last of them signalled. */
+        private void postAndWait(int size) {
+            ring.signal(size - 1);
+            if (verbsPair.post(ring, 0, size) != size) {
+                throw new AssertionError("errno " + verbsPair.postErrno());
+            }
             boolean done = false;
             while (!done) {
                 int count = verbsCompletions.poll(completions);
@@ -198,7 +227,7 @@ final class PostBench implements Benchmark {
                     if (completions.status(i) != CompletionStatus.SUCCESS) {
                         throw new AssertionError(completions.status(i));
                     }
-                    done |= completions.workRequestId(i) == identity;
+                    done |= completions.workRequestId(i) == size - 1;
                 }
             }
         }
@@ -307,10 +336,5 @@ final class PostBench implements Benchmark {
             verbsCompletions.close();
             device.close();
         }
-    }
-
-    @FunctionalInterface
-    private interface PeerPoster {
-        long post(Pages pages, int size, int batches);
     }
 }

@@ -7,11 +7,13 @@ import java.time.Duration;
 
 /**
  * Sweeps of what a data path has to decide, on the device: how deep the queue, how long the chains,
- * how many queue pairs, how many pieces a request, how long to spin. The peer is ourselves with the
+ * how often a request is signalled, how many queue pairs, how many pieces a request, from which
+ * length of pages on gathering does not pay, how long to spin. The peer is ourselves with the
  * defaults, so a ratio above 1 says that a default could be better here.
  */
 final class SweepBench implements Benchmark {
     private static final int[] PAGE_BYTES = {4 << 10, 64 << 10};
+    private static final int[] GATHERED_BYTES = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10};
     private static final long POOL_BYTES = 128L << 20;
     private static final long ROUND_BYTES = 16L << 20;
 
@@ -30,6 +32,12 @@ final class SweepBench implements Benchmark {
         for (int chain : new int[] {1, 8, 32, 128, 256}) {
             sweep(setting, device, new Choice("chain", chain, 1, defaults.withDepth(256, chain)));
         }
+        for (int signals : new int[] {1, 8, 32}) {
+            sweep(
+                    setting,
+                    device,
+                    new Choice("signals", signals, 1, defaults.withSignals(signals)));
+        }
         for (int depth : new int[] {32, 64, 128, 512, 1024}) {
             PosterOptions options = defaults.withDepth(depth, Math.max(1, depth / 2));
             sweep(setting, device, new Choice("depth", depth, 1, options));
@@ -37,8 +45,12 @@ final class SweepBench implements Benchmark {
         for (int queuePairs : new int[] {2, 4, 8}) {
             sweep(setting, device, new Choice("queue-pairs", queuePairs, queuePairs, defaults));
         }
-        for (int pieces : new int[] {1, 2, 4, 8}) {
-            sweep(setting, device, new Choice("pieces", pieces, 1, defaults.withMaxSge(pieces)));
+        // Adjacent at the peer and scattered here, as only such pages are gathered.
+        Choice apart = new Choice("pieces", 1, 1, defaults.withMaxSge(1));
+        sweep(setting, device, apart, true, GATHERED_BYTES);
+        for (int pieces : new int[] {2, 4, 8}) {
+            Choice choice = new Choice("pieces", pieces, 1, defaults.withMaxSge(pieces));
+            sweep(setting, device, choice, true, PAGE_BYTES);
         }
         for (int micros : new int[] {1, 100, 1000}) {
             sweep(setting, device, new Choice("spin-us", micros, 1, spinning(micros)));
@@ -47,25 +59,21 @@ final class SweepBench implements Benchmark {
 
     /** The defaults, but that who waits spins for so long before it sleeps. */
     static PosterOptions spinning(int micros) {
-        PosterOptions defaults = PosterOptions.defaults();
-        return new PosterOptions(
-                defaults.sendRequests(),
-                defaults.maxSge(),
-                defaults.chainRequests(),
-                defaults.receiveRequests(),
-                defaults.progressDeadline(),
-                defaults.drainDeadline(),
-                Duration.ofNanos(micros * 1000L));
+        return PosterOptions.defaults().withSpin(Duration.ofNanos(micros * 1000L));
     }
 
     private static void sweep(Setting setting, RdmaDevice device, Choice choice) throws Exception {
+        sweep(setting, device, choice, false, PAGE_BYTES);
+    }
+
+    private static void sweep(
+            Setting setting, RdmaDevice device, Choice choice, boolean gathered, int[] sizes)
+            throws Exception {
         try (DevicePair chosen =
                         DevicePair.open(device, POOL_BYTES, choice.queuePairs, choice.options);
                 DevicePair usual =
                         DevicePair.open(device, POOL_BYTES, 1, PosterOptions.defaults())) {
-            for (int pageBytes : PAGE_BYTES) {
-                // Adjacent at the peer and scattered here, where it is pieces that are swept.
-                boolean gathered = choice.sweep.equals("pieces");
+            for (int pageBytes : sizes) {
                 setting.report()
                         .accept(
                                 Result.of(

@@ -10,6 +10,9 @@ import java.util.concurrent.TimeUnit;
  * @param sendRequests work requests outstanding on one queue pair, a power of two
  * @param maxSge most pieces of local memory in one work request; the device may allow fewer
  * @param chainRequests most work requests behind one doorbell
+ * @param signalRequests one work request in so many is signalled, beside the last behind each
+ *     doorbell: a power of two. Above half of {@code sendRequests} it counts as that half, as room
+ *     in the queue comes back by signals only
  * @param receiveRequests receives kept posted on one queue pair for the peer's immediates
  * @param progressDeadline how long a peer's transfers may go without any work request completing
  * @param drainDeadline how long a stopped queue pair may take to give back its work requests before
@@ -20,6 +23,7 @@ public record PosterOptions(
         int sendRequests,
         int maxSge,
         int chainRequests,
+        int signalRequests,
         int receiveRequests,
         Duration progressDeadline,
         Duration drainDeadline,
@@ -34,6 +38,10 @@ public record PosterOptions(
         if (Integer.bitCount(sendRequests) != 1 || sendRequests < 2 || sendRequests > 1 << 16) {
             throw new IllegalArgumentException(
                     "sendRequests=" + sendRequests + " must be a power of two from 2 to 65536");
+        }
+        if (Integer.bitCount(signalRequests) != 1 || signalRequests < 1) {
+            throw new IllegalArgumentException(
+                    "signalRequests=" + signalRequests + " must be a power of two from 1");
         }
         if (maxSge <= 0 || chainRequests <= 0 || receiveRequests <= 0) {
             throw new IllegalArgumentException(
@@ -50,13 +58,14 @@ public record PosterOptions(
     /**
      * Gives the options that suit most peers.
      *
-     * @return 256 work requests of 16 pieces, doorbells of up to 128, 128 receives, ten seconds
-     *     without progress, two to drain, 20 microseconds of spinning
+     * @return 256 work requests of 16 pieces, doorbells of up to 128, one in 128 signalled, 128
+     *     receives, ten seconds without progress, two to drain, 20 microseconds of spinning
      */
     public static PosterOptions defaults() {
         return new PosterOptions(
                 256,
                 16,
+                128,
                 128,
                 128,
                 Duration.ofSeconds(10),
@@ -65,32 +74,23 @@ public record PosterOptions(
     }
 
     /**
-     * Changes the deadline of progress.
-     *
-     * @param deadline above 0
-     * @return options that differ in this only
-     */
-    public PosterOptions withProgressDeadline(Duration deadline) {
-        return new PosterOptions(
-                sendRequests,
-                maxSge,
-                chainRequests,
-                receiveRequests,
-                deadline,
-                drainDeadline,
-                spin);
-    }
-
-    /**
      * Changes the depth of the send queues.
      *
-     * @param requests a power of two
-     * @param chain most work requests behind one doorbell
+     * @param requests a power of two from 2 to 65536
+     * @param chain most work requests behind one doorbell, above 0
      * @return options that differ in these only
+     * @throws IllegalArgumentException if out of range
      */
     public PosterOptions withDepth(int requests, int chain) {
         return new PosterOptions(
-                requests, maxSge, chain, receiveRequests, progressDeadline, drainDeadline, spin);
+                requests,
+                maxSge,
+                chain,
+                signalRequests,
+                receiveRequests,
+                progressDeadline,
+                drainDeadline,
+                spin);
     }
 
     /**
@@ -98,16 +98,113 @@ public record PosterOptions(
      *
      * @param pieces above 0
      * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
      */
     public PosterOptions withMaxSge(int pieces) {
         return new PosterOptions(
                 sendRequests,
                 pieces,
                 chainRequests,
+                signalRequests,
                 receiveRequests,
                 progressDeadline,
                 drainDeadline,
                 spin);
+    }
+
+    /**
+     * Changes how often a work request is signalled.
+     *
+     * @param requests one in so many, a power of two
+     * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
+     */
+    public PosterOptions withSignals(int requests) {
+        return new PosterOptions(
+                sendRequests,
+                maxSge,
+                chainRequests,
+                requests,
+                receiveRequests,
+                progressDeadline,
+                drainDeadline,
+                spin);
+    }
+
+    /**
+     * Changes how many receives are kept posted.
+     *
+     * @param receives above 0
+     * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
+     */
+    public PosterOptions withReceives(int receives) {
+        return new PosterOptions(
+                sendRequests,
+                maxSge,
+                chainRequests,
+                signalRequests,
+                receives,
+                progressDeadline,
+                drainDeadline,
+                spin);
+    }
+
+    /**
+     * Changes the deadline of progress.
+     *
+     * @param deadline above 0
+     * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
+     */
+    public PosterOptions withProgressDeadline(Duration deadline) {
+        return new PosterOptions(
+                sendRequests,
+                maxSge,
+                chainRequests,
+                signalRequests,
+                receiveRequests,
+                deadline,
+                drainDeadline,
+                spin);
+    }
+
+    /**
+     * Changes how long a stopped queue pair may take to drain.
+     *
+     * @param deadline above 0
+     * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
+     */
+    public PosterOptions withDrainDeadline(Duration deadline) {
+        return new PosterOptions(
+                sendRequests,
+                maxSge,
+                chainRequests,
+                signalRequests,
+                receiveRequests,
+                progressDeadline,
+                deadline,
+                spin);
+    }
+
+    /**
+     * Changes how long who waits polls before it sleeps.
+     *
+     * @param duration at least 0
+     * @return options that differ in this only
+     * @throws IllegalArgumentException if out of range
+     */
+    public PosterOptions withSpin(Duration duration) {
+        return new PosterOptions(
+                sendRequests,
+                maxSge,
+                chainRequests,
+                signalRequests,
+                receiveRequests,
+                progressDeadline,
+                drainDeadline,
+                duration);
     }
 
     /** A duration in nanoseconds; the most there are if it is longer, which is for ever. */

@@ -99,7 +99,7 @@ final class PosterQueues {
         try {
             for (Endpoint pair : queuePairs) {
                 int sge = pair.options().sendSge();
-                sends[made] = new SendQueue(made, pair, options.sendRequests(), sge);
+                sends[made] = new SendQueue(made, pair, options, sge);
                 receives[made] = new ReceiveQueue(made, pair, options.receiveRequests());
                 made++;
                 receives[made - 1].postAll();

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Positions only grow. A chain is what one doorbell covered, of one transfer. The last work
- * request of a chain is signalled, one in every half queue, and one in every so many bytes, so that
- * large messages show progress too; since a reliable connected queue pair completes in order, a
- * completion at a position retires all before it.
+ * request of a chain is signalled, one in every so many requests, half a queue at most, and one in
+ * every so many bytes, so that large messages show progress too; since a reliable connected queue
+ * pair completes in order, a completion at a position retires all before it.
  *
  * <p>Not thread-safe: the poster's lock guards it. Nothing here allocates once it is built.
  */
@@ -89,12 +89,13 @@ final class SendQueue {
      */
     private int refusedBlock = -1;
 
-    SendQueue(int index, Endpoint queuePair, int depth, int maxSge) {
+    SendQueue(int index, Endpoint queuePair, PosterOptions options, int maxSge) {
+        int depth = options.sendRequests();
         this.queuePair = queuePair;
         this.ring = new WorkRequests(depth, maxSge);
         this.identity = (long) index << POSITION_BITS;
         this.mask = depth - 1;
-        this.signalMask = depth / 2 - 1;
+        this.signalMask = Math.min(options.signalRequests(), depth / 2) - 1;
         this.firstBlocks = new int[depth];
         this.firstOffsets = new long[depth];
         this.requestBytes = new long[depth];

@@ -119,6 +119,17 @@ class BatchPosterTest {
         }
     }
 
+    @Test
+    void signalsAsOftenAsTheOptionsSayAndTheLastOfEachChain() throws Exception {
+        try (PosterRig rig = new PosterRig(Shape.of(1).with(Shape.OPTIONS.withSignals(2)))) {
+            rig.write(rig.scattered(7, 16)).await();
+
+            assertThat(rig.device.posted())
+                    .extracting(PostedRequest::signaled)
+                    .containsExactly(false, true, false, true, false, true, true);
+        }
+    }
+
     /** A deadline sees what is signalled only: so not a whole queue of large messages at once. */
     @Test
     void signalsLargeMessagesMoreOften() throws Exception {

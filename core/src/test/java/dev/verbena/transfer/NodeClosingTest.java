@@ -218,16 +218,7 @@ class NodeClosingTest {
 
     /** Nodes whose far side takes two immediates and then no more until it is let. */
     private static TwoNodes slow(CountDownLatch stuck) throws Exception {
-        PosterOptions defaults = TwoNodes.posterOptions(SOON);
-        PosterOptions options =
-                new PosterOptions(
-                        defaults.sendRequests(),
-                        defaults.maxSge(),
-                        defaults.chainRequests(),
-                        1,
-                        defaults.progressDeadline(),
-                        defaults.drainDeadline(),
-                        defaults.spin());
+        PosterOptions options = TwoNodes.posterOptions(SOON).withReceives(1);
         TwoNodes nodes = new TwoNodes(TCP, o -> o.queuePairs(1).poster(options));
         nodes.far().onImmediate((peer, immediate) -> join(stuck));
         return nodes;

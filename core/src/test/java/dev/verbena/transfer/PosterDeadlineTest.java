@@ -245,16 +245,11 @@ class PosterDeadlineTest {
     @Test
     void deadlinesOfCenturiesMeanForEver() throws Exception {
         Duration forEver = Duration.ofSeconds(Long.MAX_VALUE);
-        PosterOptions options = Shape.OPTIONS;
         PosterOptions patient =
-                new PosterOptions(
-                        options.sendRequests(),
-                        options.maxSge(),
-                        options.chainRequests(),
-                        options.receiveRequests(),
-                        forEver,
-                        forEver,
-                        forEver);
+                Shape.OPTIONS
+                        .withProgressDeadline(forEver)
+                        .withDrainDeadline(forEver)
+                        .withSpin(forEver);
         try (PosterRig rig = new PosterRig(Shape.of(2).with(patient)).filled(1)) {
             Transfer transfer = rig.write(rig.scattered(30, 16));
             transfer.await(forEver);

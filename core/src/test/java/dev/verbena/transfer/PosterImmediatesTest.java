@@ -86,16 +86,7 @@ class PosterImmediatesTest {
 
     @Test
     void oneReceiveAtATimeIsEnough() {
-        PosterOptions options = Shape.OPTIONS;
-        PosterOptions one =
-                new PosterOptions(
-                        options.sendRequests(),
-                        options.maxSge(),
-                        options.chainRequests(),
-                        1,
-                        options.progressDeadline(),
-                        options.drainDeadline(),
-                        options.spin());
+        PosterOptions one = Shape.OPTIONS.withReceives(1);
         try (PosterRig rig = new PosterRig(Shape.of(1).with(one))) {
             for (int i = 0; i < 10; i++) {
                 assertThat(rig.device.deliverImmediate(rig.pairs.getFirst(), i, 0)).isTrue();

@@ -43,6 +43,7 @@ final class PosterRig implements AutoCloseable {
                         8,
                         4,
                         8,
+                        128,
                         8,
                         Duration.ofSeconds(30),
                         Duration.ofSeconds(30),
@@ -62,15 +63,7 @@ final class PosterRig implements AutoCloseable {
 
         /** Short deadlines, for tests in which they strike. */
         Shape withDeadlines(Duration progress, Duration drain) {
-            return with(
-                    new PosterOptions(
-                            options.sendRequests(),
-                            options.maxSge(),
-                            options.chainRequests(),
-                            options.receiveRequests(),
-                            progress,
-                            drain,
-                            options.spin()));
+            return with(options.withProgressDeadline(progress).withDrainDeadline(drain));
         }
     }
 
