@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * off by one shows.
  */
 class WorkRequestsTest {
-    private static final int CAPACITY = 16;
+    private static final int CAPACITY = 32;
     private static final int MAX_SGE = 3;
     private static final long SLOT_BYTES = 64;
     private static final long SGE_BYTES = 16;
@@ -112,7 +112,7 @@ class WorkRequestsTest {
 
     /** Short runs and long ones, as they are filled in different ways. */
     @ParameterizedTest
-    @ValueSource(ints = {1, 3, 7, 8, 13, CAPACITY - 1})
+    @ValueSource(ints = {1, 3, 15, 16, 21, CAPACITY - 1})
     void aRunOfSlotsIsFilledAsEachOfThemWouldBe(int count) {
         Random random = new Random(count);
         long[] locals = random.longs(CAPACITY).toArray();
