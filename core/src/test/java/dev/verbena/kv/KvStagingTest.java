@@ -8,6 +8,8 @@ import dev.verbena.kv.KvGroup.Shape;
 import dev.verbena.kv.KvGroup.Staging;
 import dev.verbena.transfer.NodeOptions;
 import java.util.Arrays;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.assertj.core.api.ThrowableAssertAlternative;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -29,8 +31,9 @@ class KvStagingTest {
             large.expect();
             large.begin();
             // Of one rank, as the refusal of its chunk may come before the other gives its own.
-            large.send(0, 100);
-
+            assertThatRefusal(() -> large.send(0, 100), large.sends.getFirst())
+                    .withMessageContaining("more than the whole staging ring")
+                    .withMessageContaining("KvReceiverOptions.staging");
             assertThatExceptionOfType(KvException.class)
                     .isThrownBy(() -> large.requests.getFirst().await(KvGroup.SOON))
                     .withMessageContaining("more than the whole staging ring")
@@ -76,8 +79,10 @@ class KvStagingTest {
             job.expect();
             job.begin();
             job.sends.get(0).chunk(Arrays.copyOf(job.prefillSlots.get(0).pageSlots(), 4));
-            job.sends.get(1).chunk(Arrays.copyOf(job.prefillSlots.get(1).pageSlots(), 3));
+            int[] fewer = Arrays.copyOf(job.prefillSlots.get(1).pageSlots(), 3);
 
+            assertThatRefusal(() -> job.sends.get(1).chunk(fewer), job.sends.get(1))
+                    .withMessageContaining("must chunk alike");
             assertThatExceptionOfType(KvException.class)
                     .isThrownBy(() -> job.requests.getFirst().await(KvGroup.SOON))
                     .withMessageContaining("must chunk alike");
@@ -147,6 +152,19 @@ class KvStagingTest {
             group.assertBytes();
             group.assertQuiet();
         }
+    }
+
+    /**
+     * A chunk that the decode side refuses: its word may come while the chunk is being given, which
+     * then throws it, or later, and then the wait for the send does.
+     */
+    private static ThrowableAssertAlternative<KvException> assertThatRefusal(
+            ThrowingCallable giving, KvSend send) {
+        return assertThatExceptionOfType(KvException.class)
+                .isThrownBy(() -> {
+                    giving.call();
+                    send.await();
+                });
     }
 
     private static KvGroup group(Shape shape, Staging staging) throws Exception {
