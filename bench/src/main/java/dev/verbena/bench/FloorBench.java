@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class FloorBench implements Benchmark {
     private static final int TIMES_PER_ROUND = 1 << 22;
-    private static final int[] RUNS = {8, 16, 32, 1024};
+    private static final int[] RUNS = {8, 12, 16, 24, 32, 1024};
     private static final int LONGEST_RUN = RUNS[RUNS.length - 1];
 
     @Override

@@ -7,12 +7,14 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
  * From the start of a process to its first completed write, against {@code ibv_rc_pingpong} with
@@ -37,17 +39,31 @@ final class StartupBench implements Benchmark {
             Program cached = new Program(device, address, List.of("-XX:AOTCache=" + cache));
             // The run that makes the cache.
             new Program(device, address, List.of("-XX:AOTCacheOutput=" + cache)).millis();
-            measure(setting, device, "startup/plain", plain);
+            Program interpreted = new Program(device, address, List.of("-Xint"));
+            measure(setting, device, "startup/plain", plain, classes(setting, device, address));
             measure(setting, device, "startup/aot-cache", cached);
+            measure(setting, device, "startup/interpreted", interpreted);
         }
     }
 
-    private static void measure(Setting setting, RdmaDevice device, String name, Program ours)
+    /** How many classes a start loads, and from where, as names and values in turn. */
+    private static Object[] classes(Setting setting, RdmaDevice device, String address)
+            throws Exception {
+        Path log = setting.programs().resolve("first-write.classes");
+        new Program(device, address, List.of("-Xlog:class+load:file=" + log)).millis();
+        return LoadedClasses.count(Files.readAllLines(log)).entrySet().stream()
+                .flatMap(count -> Stream.of("classes_" + count.getKey(), count.getValue()))
+                .toArray();
+    }
+
+    private static void measure(
+            Setting setting, RdmaDevice device, String name, Program ours, Object... more)
             throws Exception {
         Rounds.Comparison comparison =
                 setting.rounds().compare(Better.LOWER, ours::millis, () -> pingPong(device));
         List<Object> settings = new ArrayList<>(List.of("options", ours.javaOptions));
         ours.medians().forEach((step, millis) -> settings.addAll(List.of(step + "_ms", millis)));
+        settings.addAll(List.of(more));
         settings.addAll(List.of("peer", "ibv_rc_pingpong, one round"));
         setting.report().accept(Result.of(name, "ms", comparison, settings.toArray()));
     }
