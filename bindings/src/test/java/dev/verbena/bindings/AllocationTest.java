@@ -16,6 +16,8 @@ import org.junit.jupiter.api.Test;
  * nothing, as a function in Java would allocate its own arguments.
  */
 class AllocationTest {
+    private static final int CALLS_PER_ROUND = 20_000;
+
     private final DriverDouble driver = new DriverDouble();
     private final MemorySegment qp = driver.newQp();
     private final MemorySegment cq = driver.newCq(16);
@@ -42,7 +44,7 @@ class AllocationTest {
 
     @Test
     void theCounterCountsWhatIsAllocated() {
-        assertThat(AllocationCounter.bytesOnceWarm(Long.MAX_VALUE, () -> garbage = new byte[100]))
+        assertThat(bytesOnceWarm(Long.MAX_VALUE, () -> garbage = new byte[100]))
                 .isGreaterThan(100L * 1_000);
         assertThat(garbage).hasSize(100);
     }
@@ -50,7 +52,7 @@ class AllocationTest {
     @Test
     void postingByAddressAllocatesNothing() {
         assertThat(
-                        AllocationCounter.bytesOnceWarm(
+                        bytesOnceWarm(
                                 0,
                                 () -> {
                                     sum +=
@@ -65,33 +67,24 @@ class AllocationTest {
 
     @Test
     void postingBySegmentAllocatesNothing() {
-        assertThat(
-                        AllocationCounter.bytesOnceWarm(
-                                0, () -> sum += VerbsInline.ibv_post_send(qp, wr, badWr)))
+        assertThat(bytesOnceWarm(0, () -> sum += VerbsInline.ibv_post_send(qp, wr, badWr)))
                 .isZero();
     }
 
     @Test
     void pollingByAddressAllocatesNothing() {
-        assertThat(
-                        AllocationCounter.bytesOnceWarm(
-                                0, () -> sum += VerbsInline.ibv_poll_cq(cqAddress, 16, wcAddress)))
+        assertThat(bytesOnceWarm(0, () -> sum += VerbsInline.ibv_poll_cq(cqAddress, 16, wcAddress)))
                 .isZero();
     }
 
     @Test
     void pollingBySegmentAllocatesNothing() {
-        assertThat(
-                        AllocationCounter.bytesOnceWarm(
-                                0, () -> sum += VerbsInline.ibv_poll_cq(cq, 16, wc)))
-                .isZero();
+        assertThat(bytesOnceWarm(0, () -> sum += VerbsInline.ibv_poll_cq(cq, 16, wc))).isZero();
     }
 
     @Test
     void armingAllocatesNothing() {
-        assertThat(
-                        AllocationCounter.bytesOnceWarm(
-                                0, () -> sum += VerbsInline.ibv_req_notify_cq(cqAddress, 0)))
+        assertThat(bytesOnceWarm(0, () -> sum += VerbsInline.ibv_req_notify_cq(cqAddress, 0)))
                 .isZero();
     }
 
@@ -100,7 +93,7 @@ class AllocationTest {
         MemorySegment fds = Posix.pollFds(driver.arena(), 1);
         Posix.pollFd(fds, 0, -1, Posix.POLLIN);
 
-        assertThat(AllocationCounter.bytesOnceWarm(0, () -> sum += Posix.poll(fds, 1, 0))).isZero();
+        assertThat(bytesOnceWarm(0, () -> sum += Posix.poll(fds, 1, 0))).isZero();
     }
 
     @Test
@@ -108,7 +101,7 @@ class AllocationTest {
         int fd = Posix.eventFd();
 
         assertThat(
-                        AllocationCounter.bytesOnceWarm(
+                        bytesOnceWarm(
                                 0,
                                 () -> {
                                     sum += Posix.eventFdAdd(fd, 1);
@@ -116,5 +109,9 @@ class AllocationTest {
                                 }))
                 .isZero();
         assertThat(Posix.close(fd)).isZero();
+    }
+
+    private static long bytesOnceWarm(long enough, Runnable code) {
+        return AllocationCounter.bytesOnceWarm(CALLS_PER_ROUND, enough, code);
     }
 }

@@ -3,7 +3,7 @@ package dev.verbena.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.verbena.verbs.AllocationCounter;
+import dev.verbena.bindings.testing.AllocationCounter;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.verbena.bindings.testing.AllocationCounter;
 import dev.verbena.transfer.PosterRig.Shape;
-import dev.verbena.verbs.AllocationCounter;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.VerbsDouble.PostedRequest;
 import java.lang.invoke.MethodHandles;

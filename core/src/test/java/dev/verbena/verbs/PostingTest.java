@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.verbena.bindings.Errno;
+import dev.verbena.bindings.testing.AllocationCounter;
 import dev.verbena.verbs.VerbsDouble.PostedRequest;
 import dev.verbena.verbs.WorkRequests.Operation;
 import java.util.List;

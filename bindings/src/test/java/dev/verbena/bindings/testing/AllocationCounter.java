@@ -10,8 +10,6 @@ import java.util.concurrent.TimeUnit;
  * <p>By reflection, so that the module under test need not read the management modules.
  */
 public final class AllocationCounter {
-    private static final int CALLS_PER_ROUND = 20_000;
-
     /** Long for any machine: how soon the code is compiled is the compiler's affair. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
@@ -39,17 +37,18 @@ public final class AllocationCounter {
     /**
      * Runs code again and again, as it allocates less once it is compiled.
      *
-     * @param enough bytes of a round of many calls that are few enough to end
+     * @param callsPerRound calls of one round
+     * @param enough bytes of a round that are few enough to end
      * @param code one call
      * @return bytes that a round allocates in the end: the least of all rounds, which is more than
      *     enough only if a minute has not sufficed
      */
-    public static long bytesOnceWarm(long enough, Runnable code) {
+    public static long bytesOnceWarm(int callsPerRound, long enough, Runnable code) {
         long start = System.nanoTime();
         long least = Long.MAX_VALUE;
         do {
             long before = threadBytes();
-            for (int call = 0; call < CALLS_PER_ROUND; call++) {
+            for (int call = 0; call < callsPerRound; call++) {
                 code.run();
             }
             least = Math.min(least, threadBytes() - before);
